@@ -384,16 +384,12 @@ func catalogsOf(e *ledger.Entry, f func(c store.InForce, note Note) error) error
 		if err != nil {
 			return err
 		}
-		if rules.Kind(le.Event.Kind) != rules.KindCatalog {
+		if logged.Catalogs(le.Event) == 0 {
 			continue
 		}
-		note, err := rules.NoteOf(le.Event)
+		n, err := catalogNote(le.Event)
 		if err != nil {
 			return err
-		}
-		var n Note
-		if note != nil {
-			n = Note(*note)
 		}
 		var effect store.Effect
 		for effects := le.Event.Changes(); effects.Next(&effect); {
@@ -405,6 +401,22 @@ func catalogsOf(e *ledger.Entry, f func(c store.InForce, note Note) error) error
 		}
 	}
 	return nil
+}
+
+// catalogNote returns who put a catalog in force, and why.
+func catalogNote(ev *store.Event) (Note, error) {
+	if rules.Kind(ev.Kind) == rules.KindApprove {
+		p, err := rules.PropositionOf(ev)
+		if p.Note == nil {
+			return Note{}, err
+		}
+		return Note(*p.Note), err
+	}
+	n, err := rules.NoteOf(ev)
+	if n == nil {
+		return Note{}, err
+	}
+	return Note(*n), err
 }
 
 // add adds a version, and forgets the older half if there are too many.

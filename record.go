@@ -16,7 +16,7 @@ type Record struct {
 	Index             int    `json:"index"`          // in its batch
 	Last              bool   `json:"last,omitempty"` // of its batch
 	Time              int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open_round, join, settle, reroll, cancel_round, hold, confirm, cancel, reverse
+	Kind              string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade, set_limit, progress, claim, set_counter, collect, due, open_round, join, settle, reroll, cancel_round, hold, confirm, cancel, reverse, propose, withdraw, approve
 	ID                string `json:"id,omitempty"`
 	Status            string `json:"status"`
 	Subject           string `json:"subject,omitempty"`
@@ -72,8 +72,12 @@ type Record struct {
 	Due     *Due            `json:"due,omitempty"`     // of an event that settled what was due; Changes say what went
 	// Names are all that a forgotten player had. Whoever has the events of before can forget the player by them.
 	Names []string `json:"names,omitempty"`
-	Level uint8    `json:"level,omitempty"` // of an upgrade: the format level that it raised the realm to
-	Bytes int      `json:"bytes,omitempty"` // of the event in the log
+	// Of a propose, a withdraw and an approve: the number of the proposal. Of an approve: who proposed it, and why.
+	Proposal    uint64 `json:"proposal,omitempty"`
+	ProposedBy  string `json:"proposed_by,omitempty"`
+	ProposedWhy string `json:"proposed_why,omitempty"`
+	Level       uint8  `json:"level,omitempty"` // of an upgrade: the format level that it raised the realm to
+	Bytes       int    `json:"bytes,omitempty"` // of the event in the log
 }
 
 // Due says whose deadlines an event settled: those of some players, or those of a counter that ranks players.
@@ -180,6 +184,9 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		u, err := rules.UpgradeOf(ev)
 		rec.Level, rec.By, rec.Reason = uint8(u.To), u.By, u.Reason
 		return rec, err
+	case rules.KindPropose, rules.KindWithdraw, rules.KindApprove:
+		err := rec.proposes(ev)
+		return rec, err
 	case rules.KindCodes:
 		list, _, codes, err := rules.ImportOf(ev)
 		rec.List, rec.Count = s.CodeListName(list), len(codes)
@@ -234,6 +241,17 @@ func newRecord(s names, gave *outcomes, le *logged.Event, version uint64) (rec R
 		rec.Members = append(rec.Members, m)
 	}
 	return rec, err
+}
+
+// proposes fills in what an event says about a proposal.
+func (rec *Record) proposes(ev *store.Event) error {
+	p, err := rules.PropositionOf(ev)
+	rec.Proposal, rec.ProposedBy, rec.ProposedWhy = p.Number, p.By, p.Why
+	rec.note(p.Note)
+	if n := logged.Catalogs(ev); n > 0 {
+		rec.NewCatalogVersion = rec.CatalogVersion + n
+	}
+	return err
 }
 
 // due fills in what an event says that settled what was due.

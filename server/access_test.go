@@ -42,70 +42,80 @@ var needs = map[string]struct {
 	whole               bool // of a realm: not for keys with pools, not for players
 	server              bool // of all realms
 }{
-	"Draw":          {command: "draw", realm: true, pool: true, player: true},
-	"Redeem":        {command: "redeem", realm: true, player: true, anyPool: true},
-	"Register":      {command: "register", realm: true, player: true},
-	"Grant":         {command: "grant", realm: true, player: true},
-	"Consume":       {command: "consume", realm: true, player: true},
-	"Transfer":      {command: "transfer", realm: true, player: true},
-	"Progress":      {command: "progress", realm: true, player: true},
-	"Claim":         {command: "claim", realm: true, player: true},
-	"Collect":       {command: "collect", realm: true, player: true},
-	"OpenRound":     {command: "open_round", realm: true, player: true},
-	"Join":          {command: "join", realm: true, player: true},
-	"Settle":        {command: "settle", realm: true},
-	"Reroll":        {command: "reroll", realm: true},
-	"CancelRound":   {command: "cancel_round", realm: true},
-	"LinkCode":      {command: "link_code", realm: true, player: true, anyPool: true},
-	"Link":          {command: "link", realm: true, player: true, anyPool: true},
-	"Unlink":        {command: "unlink", realm: true, player: true, anyPool: true},
-	"HandleMessage": {command: "chat", realm: true, whole: true},
-	"Confirm":       {command: "confirm", realm: true, anyPool: true},
-	"Cancel":        {command: "cancel", realm: true, anyPool: true},
-	"GetResult":     {command: "read", realm: true, player: true},
-	"StreamEvents":  {command: "read", realm: true, pool: true, player: true},
-	"GetHistory":    {command: "read", realm: true, pool: true, player: true},
-	"ListPlayers":   {command: "read", realm: true, whole: true},
-	"ListHolders":   {command: "read", realm: true, whole: true},
-	"ListRanks":     {command: "read", realm: true, whole: true},
-	"GetRound":      {command: "read", realm: true, whole: true},
-	"ListRounds":    {command: "read", realm: true, whole: true},
-	"GetHold":       {command: "read", realm: true, whole: true},
-	"ListHolds":     {command: "read", realm: true, player: true},
-	"GetPlayer":     {command: "read", realm: true, player: true},
-	"ListQuests":    {command: "read", realm: true, player: true},
-	"GetPool":       {command: "read", realm: true, pool: true, player: true},
-	"GetOdds":       {command: "read", realm: true, pool: true, player: true},
-	"GetCatalog":    {command: "read", realm: true, whole: true},
-	"ExportCatalog": {command: "read", realm: true, whole: true},
-	"ListCatalogs":  {command: "read", realm: true, whole: true},
-	"GetCodes":      {command: "read", realm: true, whole: true},
-	"GetStatus":     {command: "read", realm: true, whole: true},
-	"ListRealms":    {command: "read", whole: true, server: true},
-	"ApplyCatalog":  {command: "admin", realm: true, whole: true},
-	"CreateRealm":   {command: "admin", realm: true, whole: true},
-	"SetClock":      {command: "admin", realm: true, whole: true},
-	"FinishUpgrade": {command: "admin", realm: true, whole: true},
-	"SetTrack":      {command: "admin", realm: true, whole: true, player: true},
-	"SetLimit":      {command: "admin", realm: true, whole: true, pool: true, player: true},
-	"SetCounter":    {command: "admin", realm: true, whole: true, player: true},
-	"Merge":         {command: "admin", realm: true, whole: true, player: true},
-	"Forget":        {command: "admin", realm: true, whole: true, player: true},
-	"Block":         {command: "admin", realm: true, whole: true, player: true},
-	"Reverse":       {command: "admin", realm: true, whole: true},
-	"DeleteRealm":   {command: "admin", realm: true, whole: true, server: true},
-	"ImportCodes":   {command: "admin", realm: true, whole: true},
-	"ExportCodes":   {command: "admin", realm: true, whole: true},
-	"Backup":        {command: "admin", realm: true, whole: true},
+	"Draw":             {command: "draw", realm: true, pool: true, player: true},
+	"Redeem":           {command: "redeem", realm: true, player: true, anyPool: true},
+	"Register":         {command: "register", realm: true, player: true},
+	"Grant":            {command: "grant", realm: true, player: true},
+	"Consume":          {command: "consume", realm: true, player: true},
+	"Transfer":         {command: "transfer", realm: true, player: true},
+	"Progress":         {command: "progress", realm: true, player: true},
+	"Claim":            {command: "claim", realm: true, player: true},
+	"Collect":          {command: "collect", realm: true, player: true},
+	"OpenRound":        {command: "open_round", realm: true, player: true},
+	"Join":             {command: "join", realm: true, player: true},
+	"Settle":           {command: "settle", realm: true},
+	"Reroll":           {command: "reroll", realm: true},
+	"CancelRound":      {command: "cancel_round", realm: true},
+	"LinkCode":         {command: "link_code", realm: true, player: true, anyPool: true},
+	"Link":             {command: "link", realm: true, player: true, anyPool: true},
+	"Unlink":           {command: "unlink", realm: true, player: true, anyPool: true},
+	"HandleMessage":    {command: "chat", realm: true, whole: true},
+	"Confirm":          {command: "confirm", realm: true, anyPool: true},
+	"Cancel":           {command: "cancel", realm: true, anyPool: true},
+	"GetResult":        {command: "read", realm: true, player: true},
+	"StreamEvents":     {command: "read", realm: true, pool: true, player: true},
+	"GetHistory":       {command: "read", realm: true, pool: true, player: true},
+	"ListPlayers":      {command: "read", realm: true, whole: true},
+	"ListHolders":      {command: "read", realm: true, whole: true},
+	"ListRanks":        {command: "read", realm: true, whole: true},
+	"GetRound":         {command: "read", realm: true, whole: true},
+	"ListRounds":       {command: "read", realm: true, whole: true},
+	"GetHold":          {command: "read", realm: true, whole: true},
+	"ListHolds":        {command: "read", realm: true, player: true},
+	"GetPlayer":        {command: "read", realm: true, player: true},
+	"ListQuests":       {command: "read", realm: true, player: true},
+	"GetPool":          {command: "read", realm: true, pool: true, player: true},
+	"GetOdds":          {command: "read", realm: true, pool: true, player: true},
+	"GetCatalog":       {command: "read", realm: true, whole: true},
+	"ExportCatalog":    {command: "read", realm: true, whole: true},
+	"ListCatalogs":     {command: "read", realm: true, whole: true},
+	"GetCodes":         {command: "read", realm: true, whole: true},
+	"GetStatus":        {command: "read", realm: true, whole: true},
+	"ListRealms":       {command: "read", whole: true, server: true},
+	"ApplyCatalog":     {command: "admin", realm: true, whole: true},
+	"CreateRealm":      {command: "admin", realm: true, whole: true},
+	"SetClock":         {command: "admin", realm: true, whole: true},
+	"FinishUpgrade":    {command: "admin", realm: true, whole: true},
+	"SetTrack":         {command: "admin", realm: true, whole: true, player: true},
+	"SetLimit":         {command: "admin", realm: true, whole: true, pool: true, player: true},
+	"SetCounter":       {command: "admin", realm: true, whole: true, player: true},
+	"Merge":            {command: "admin", realm: true, whole: true, player: true},
+	"Forget":           {command: "admin", realm: true, whole: true, player: true},
+	"Block":            {command: "admin", realm: true, whole: true, player: true},
+	"Reverse":          {command: "admin", realm: true, whole: true},
+	"GetAccess":        {command: "any"},
+	"GetEpoch":         {command: "read", realm: true},
+	"ListKeys":         {command: "admin", whole: true, server: true},
+	"ListSlow":         {command: "read", whole: true, server: true},
+	"Simulate":         {command: "simulate", realm: true, pool: true, whole: true},
+	"ProposeCatalog":   {command: "propose", realm: true, whole: true},
+	"ListProposals":    {command: "read", realm: true, whole: true},
+	"GetProposal":      {command: "read", realm: true, whole: true},
+	"WithdrawProposal": {command: "propose or approve", realm: true, whole: true},
+	"ApproveCatalog":   {command: "approve", realm: true, whole: true},
+	"DeleteRealm":      {command: "admin", realm: true, whole: true, server: true},
+	"ImportCodes":      {command: "admin", realm: true, whole: true},
+	"ExportCodes":      {command: "admin", realm: true, whole: true},
+	"Backup":           {command: "admin", realm: true, whole: true},
 	// Batch, Atomic and StreamDraws need what is in them: see TestCommandsInside.
 	"Batch": {command: "write", realm: true}, "Atomic": {command: "write", realm: true}, "StreamDraws": {command: "draw", realm: true},
 }
 
 var (
 	allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
-		"open_round", "join", "settle", "reroll", "cancel_round", "confirm", "cancel", "link_code", "link", "unlink", "chat"}
+		"open_round", "join", "settle", "reroll", "cancel_round", "confirm", "cancel", "link_code", "link", "unlink", "chat", "simulate", "propose", "approve"}
 	// notPlayers are those that no player's token has.
-	notPlayers = []string{"grant", "progress", "open_round", "settle", "reroll", "cancel_round", "confirm", "cancel", "unlink", "chat", "admin"}
+	notPlayers = []string{"grant", "progress", "open_round", "settle", "reroll", "cancel_round", "confirm", "cancel", "unlink", "chat", "simulate", "propose", "approve", "propose or approve", "admin"}
 )
 
 // tokens makes player tokens.
@@ -237,9 +247,9 @@ func (streamable) SetWriteDeadline(time.Time) error { return nil }
 // denied returns how an answer denies access: 401, 403, or 0 if it does not.
 func denied(w *httptest.ResponseRecorder) int {
 	switch body := w.Body.String(); {
-	case w.Code == 401, strings.Contains(body, `"code":"unauthenticated"`):
+	case w.Code == 401, strings.Contains(body, `"error":{"code":"unauthenticated"`):
 		return 401
-	case w.Code == 403, strings.Contains(body, `"code":"permission_denied"`):
+	case w.Code == 403, strings.Contains(body, `"error":{"code":"permission_denied"`):
 		return 403
 	}
 	return 0
@@ -262,11 +272,12 @@ func TestWhoMayWhat(t *testing.T) {
 				t.Errorf("%s: needs says otherwise what it is about than the contract", name)
 			}
 			can := func(command string) bool {
-				return n.command == command || n.command == "write" && command != "read"
+				return n.command == command || n.command == "any" || n.command == "write" && command != "read" ||
+					n.command == "propose or approve" && (command == "propose" || command == "approve")
 			}
 			who := map[string]int{
 				"": 401, "nobody": 401, k.of("ann") + "x": 401,
-				"admin": 0, "admin-here": 403 * b(n.server), "admin-elsewhere": 403,
+				"admin": 0, "admin-here": 403 * b(n.server), "admin-elsewhere": 403 * b(n.command != "any"),
 				"everything": 403 * b(n.command == "admin"),
 				"free-pool":  403 * b(n.command == "admin" || n.whole || n.anyPool),
 				"other-pool": 403 * b(n.command == "admin" || n.whole || n.anyPool || n.pool),

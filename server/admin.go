@@ -25,6 +25,7 @@ type admin struct {
 	tests    *kuji.TestClock // nil: the clock is the machine's
 	version  string
 	draining *atomic.Bool
+	slowest  *slowest
 }
 
 func (h admin) CreateRealm(_ context.Context, req *kujiv1.CreateRealmRequest) (*kujiv1.CreateRealmResponse, error) {

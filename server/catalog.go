@@ -17,7 +17,8 @@ import (
 
 // catalogs answers what is asked about catalogs, and puts them in force.
 type catalogs struct {
-	log *slog.Logger
+	log       *slog.Logger
+	simulator Simulator // may be nil
 }
 
 func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest) (*kujiv1.GetCatalogResponse, error) {
@@ -70,9 +71,14 @@ func (h catalogs) ExportCatalog(ctx context.Context, req *kujiv1.ExportCatalogRe
 		return nil, err
 	}
 	if v.Catalog == nil {
-		return nil, &kuji.Error{Code: kuji.CodeNotFound, Field: "catalog", Message: fmt.Sprintf("realm %q has no catalog yet", r.Name())}
+		return nil, noCatalog(r)
 	}
 	return &kujiv1.ExportCatalogResponse{Version: v.Version, Hash: v.Hash[:], Yaml: v.Catalog.AppendYAML(nil)}, nil
+}
+
+// noCatalog says that a realm has none.
+func noCatalog(r *kuji.Realm) error {
+	return &kuji.Error{Code: kuji.CodeNotFound, Field: "catalog", Message: fmt.Sprintf("realm %q has no catalog yet", r.Name())}
 }
 
 const (
@@ -112,12 +118,9 @@ func (h catalogs) ListCatalogs(ctx context.Context, req *kujiv1.ListCatalogsRequ
 
 func (h catalogs) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalogRequest) (*kujiv1.ApplyCatalogResponse, error) {
 	r := realmOf(ctx)
-	c, err := catalog.ParseContext(ctx, req.GetYaml())
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "yaml", Err: err}
+	c, err := parse(ctx, req.GetYaml())
+	if err != nil {
+		return nil, err
 	}
 	plan, err := r.Catalogs().Plan(ctx, c)
 	if err != nil {

@@ -43,6 +43,8 @@ var mostValues = map[protoreflect.FullName]int{
 	"kuji.v1.StreamDrawsRequest.pool_indexes":   kuji.MaxBatch,
 	"kuji.v1.StreamDrawsRequest.counts":         kuji.MaxBatch,
 	"kuji.v1.StreamDrawsRequest.request_ids":    kuji.MaxBatch,
+	"kuji.v1.SimulateRequest.codes":             maxSimulatedLists,
+	"kuji.v1.SimulateRequest.progress":          maxSimulatedProgress,
 }
 
 // maxFields bounds the place of a list among the fields of its message.

@@ -373,3 +373,17 @@ func (s *Server) HoldReads() (release func()) { return hold(s.gate.Reads) }
 // WaitingReads is how many of them wait, and InReads how many turns are taken.
 func (s *Server) WaitingReads() int { return Budget{s.gate.Reads}.Waiting() }
 func (s *Server) InReads() int      { return int(used(s.gate.Reads)) }
+
+// Slowest is what remembers slow calls.
+type Slowest struct{ s slowest }
+
+// NewSlowest returns one that remembers none yet.
+func NewSlowest() *Slowest { return &Slowest{} }
+
+// Note notes a call.
+func (s *Slowest) Note(method string, start time.Time, took time.Duration) {
+	s.s.note(&call{start: start, took: took, reached: true, logged: logged{method: method}})
+}
+
+// List returns the slowest calls.
+func (s *Slowest) List(at time.Time) []*kujiv1.SlowCall { return s.s.list(at) }

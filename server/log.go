@@ -69,6 +69,7 @@ type journal struct {
 	access   *AccessLog    // nil: there is none
 	cluster  bool          // other servers take over what this one fails to do
 
+	slowest  slowest
 	slow     throttle
 	refusals throttle
 	failures rate.Sometimes // lines about failed realms
@@ -105,6 +106,7 @@ func (j *journal) call(c *call) {
 	if j.access != nil {
 		j.access.call(c)
 	}
+	j.slowest.note(c)
 	if j.isSlow(c.took) {
 		j.logSlow(c, c.realm, c.label(), c.took)
 	}

@@ -170,6 +170,20 @@ func (reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.G
 	return out, err
 }
 
+func (reads) GetEpoch(ctx context.Context, req *kujiv1.GetEpochRequest) (*kujiv1.GetEpochResponse, error) {
+	v, err := kuji.EpochsOf(realmOf(ctx)).Get(ctx, req.GetEpoch())
+	if err != nil {
+		return nil, err
+	}
+	out := &kujiv1.Epoch{
+		Epoch: v.Number, Position: v.Position, TimeUnixMs: v.Time, Commitment: v.Commitment[:], RevealedPosition: v.Revealed, Current: v.Current,
+	}
+	if v.Revealed > 0 {
+		out.Seed = v.Seed[:]
+	}
+	return &kujiv1.GetEpochResponse{Epoch: out}, nil
+}
+
 // oddsAtOnce is how many odds are computed at a time. Those of one pool can take a second.
 const oddsAtOnce = 4
 

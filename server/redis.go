@@ -230,7 +230,7 @@ func (b *redisBackend) Ended(c *redis.Client, e *redis.Ended) {
 	} else {
 		b.unrouted.done(label, 0)
 	}
-	if b.journal.access == nil && e.Failed == nil && !b.journal.isSlow(took) {
+	if b.journal.access == nil && e.Failed == nil && !b.journal.isSlow(took) && !b.journal.slowest.wants(e.Arrived, took) {
 		return
 	}
 	one := &call{access: access.Passerby, start: e.Arrived, took: took, reached: true,

@@ -86,10 +86,15 @@ func special(g *admission.Gate, l *Limits) map[string]*endpoint {
 		kujiv1connect.RewardServiceExportCatalogProcedure: {turns: g.Bulk},
 		kujiv1connect.RewardServiceGetOddsProcedure:       {turns: g.Odds},
 		kujiv1connect.AdminServiceApplyCatalogProcedure:   {turns: g.Catalogs, limit: int64(l.CatalogBytes)},
+		kujiv1connect.AdminServiceSimulateProcedure:       {turns: g.Trials, limit: int64(l.CatalogBytes)},
+		kujiv1connect.AdminServiceProposeCatalogProcedure: {turns: g.Catalogs, limit: int64(l.CatalogBytes)},
+		kujiv1connect.AdminServiceApproveCatalogProcedure: {turns: g.Catalogs},
+		kujiv1connect.AdminServiceGetProposalProcedure:    {turns: g.Catalogs},
 		kujiv1connect.RewardServiceGetHistoryProcedure:    {turns: g.History},
 		kujiv1connect.RewardServiceListPlayersProcedure:   {turns: g.History},
 		kujiv1connect.RewardServiceListHoldersProcedure:   {turns: g.History},
 		kujiv1connect.RewardServiceListCatalogsProcedure:  {turns: g.History},
+		kujiv1connect.RewardServiceGetEpochProcedure:      {turns: g.History},
 		kujiv1connect.RewardServiceStreamDrawsProcedure:   {places: place(g.Streams), limit: batch},
 		kujiv1connect.RewardServiceStreamEventsProcedure:  {places: place(g.Feeds)},
 		kujiv1connect.AdminServiceBackupProcedure:         {places: place(g.Feeds)},
@@ -196,6 +201,7 @@ type rewardService struct {
 	past
 	*draws
 	*events
+	rights
 }
 
 // adminService implements kujiv1connect.AdminServiceHandler.
@@ -204,8 +210,10 @@ type adminService struct {
 	corrections
 	admin
 	catalogs
+	proposals
 	codes
 	*events
+	rights
 }
 
 // DeleteRealm deletes a realm, and what was counted in it.
@@ -221,7 +229,7 @@ func (s adminService) DeleteRealm(ctx context.Context, req *kujiv1.DeleteRealmRe
 func (s *Server) services() (rewardService, adminService, http.Handler) {
 	granted := &access.Granted{Keys: s.o.Keys, Stopping: s.stopping}
 	c := &commands{granted, s.metrics}
-	cat := catalogs{s.o.Logger}
+	cat := catalogs{s.o.Logger, s.o.Simulator}
 	e := &events{s.shares, s.feeds, s.journal, &s.routes}
 	d := &draws{limits: &s.o.Limits, keys: s.o.Keys, stopping: s.stopping, gate: s.gate, shares: s.shares, metrics: s.metrics, journal: s.journal}
 	l := &s.o.Limits
@@ -231,6 +239,10 @@ func (s *Server) services() (rewardService, adminService, http.Handler) {
 		Limits: redis.Limits{RequestBytes: l.RequestBytes, BatchBytes: l.BatchBytes,
 			HeaderTimeout: l.HeaderTimeout, ReadTimeout: l.ReadTimeout, WriteTimeout: l.WriteTimeout, IdleTimeout: l.IdleTimeout},
 	}).Init()
-	return rewardService{c, names{c}, reads{}, cat, past{s.o.History}, d, e},
-		adminService{c, corrections{c}, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.TestClock, s.o.Version, &s.draining}, cat, codes{}, e}, http.HandlerFunc(e.serve)
+	may := rights{s.o.Keys, s.o.Version, &kujiv1.Features{
+		History: s.o.History != nil, Cluster: s.o.Cluster != nil, Chat: len(s.o.Chats) > 0, TestClock: s.o.TestClock != nil,
+		Simulate: s.o.Simulator != nil,
+	}}
+	return rewardService{c, names{c}, reads{}, cat, past{s.o.History}, d, e, may},
+		adminService{c, corrections{c}, admin{s.realms, s.files, s.o.Logger, s.o.Cluster, s.o.TestClock, s.o.Version, &s.draining, &s.journal.slowest}, cat, proposals{s.o.Logger}, codes{}, e, may}, http.HandlerFunc(e.serve)
 }

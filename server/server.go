@@ -61,6 +61,8 @@ type Options struct {
 	Cluster Cluster
 	// Chats are what messages of chats start, by realm: see HandleMessage. Default: nothing.
 	Chats map[string]chat.Config
+	// Simulator answers Simulate. Without one, that is refused.
+	Simulator Simulator
 	// TestClock, if not nil, is the engine's [kuji.Options].Now, for tests: SetClock moves it.
 	TestClock *kuji.TestClock
 	// Version is the program's version, for metrics and GetStatus.
@@ -179,6 +181,7 @@ func (s *Server) divide() error {
 		Catalogs: admission.NewBudget(1, shared),
 		History:  admission.NewBudget(historyReads, shared),
 		Odds:     admission.NewBudget(oddsAtOnce, shared),
+		Trials:   admission.NewBudget(1, shared),
 		Reads:    admission.NewBudget(feeds.EventReads, shared),
 		Work:     admission.NewBudget(int64(l.WorkBytes), shared),
 		Conns:    admission.NewConns(s.files.Connections(), s.files.Connections, shared),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/logged"
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -79,8 +80,12 @@ func (d *decider) decide(le *logged.Event) error {
 	j, ev := d.j, le.Event
 	w := store.Writer{Buf: j.buf[:0]}
 	switch rules.Kind(ev.Kind) {
-	case rules.KindCatalog:
+	case rules.KindCatalog, rules.KindApprove:
 		return d.prepare(le)
+	case rules.KindPropose, rules.KindWithdraw:
+		if err := d.propose(le, &w); err != nil {
+			return err
+		}
 	case rules.KindCodes:
 		return j.importAgain(ev)
 	case rules.KindClock:
@@ -151,10 +156,6 @@ func (d *decider) prepare(le *logged.Event) error {
 		if err != nil {
 			return err
 		}
-		note, err := rules.NoteOf(ev)
-		if err != nil {
-			return err
-		}
 		begin, err := rules.LevelOf(ev)
 		if err == nil && begin > 0 && !logged.IsNew(d.j.state) {
 			err = errors.New("a catalog that is not the realm's first says at which format level it begins")
@@ -165,7 +166,7 @@ func (d *decider) prepare(le *logged.Event) error {
 		if err != nil {
 			return err
 		}
-		p, err := rules.Prepare(d.j.state, d.rules.Tables(), c, note, begin)
+		p, err := d.prepared(le, c, begin)
 		if err != nil {
 			return err
 		}
@@ -177,6 +178,66 @@ func (d *decider) prepare(le *logged.Event) error {
 		return agree(ev, w.Buf)
 	}
 	return cmp.Or(effects.Err(), errors.New("a catalog event without a catalog"))
+}
+
+// prepared prepares the catalog of an event.
+func (d *decider) prepared(le *logged.Event, c *catalog.Catalog, begin format.Level) (*rules.Prepared, error) {
+	if rules.Kind(le.Kind) == rules.KindCatalog {
+		note, err := rules.NoteOf(le.Event)
+		if err != nil {
+			return nil, err
+		}
+		return rules.Prepare(d.j.state, d.rules.Tables(), c, note, begin)
+	}
+	said, err := rules.PropositionOf(le.Event)
+	if err != nil {
+		return nil, err
+	}
+	waits, _, ok := rules.ProposalOf(d.j.state, said.Number)
+	if !ok {
+		return nil, fmt.Errorf("no proposal %d waits", said.Number)
+	}
+	by := ""
+	if said.Note != nil {
+		by = said.Note.By
+	}
+	if err := waits.CheckApproval(d.rules.Tables(), by); err != nil {
+		return nil, err
+	}
+	return rules.PrepareApproved(d.j.state, d.rules.Tables(), &waits, c, said.Note)
+}
+
+// propose writes the event of a proposal, or of its withdrawal, again.
+func (d *decider) propose(le *logged.Event, w *store.Writer) error {
+	said, err := rules.PropositionOf(le.Event)
+	if err != nil {
+		return err
+	}
+	s, t := d.j.state, d.rules.Tables()
+	if said.Proposed == nil {
+		waits, _, ok := rules.ProposalOf(s, said.Number)
+		if !ok {
+			return fmt.Errorf("no proposal %d waits", said.Number)
+		}
+		waits.Withdraw(said.Note, w)
+		return nil
+	}
+	c, err := catalog.Decode(said.Proposed.Canonical)
+	if err == nil {
+		err = c.Allow(uint8(s.Level()))
+	}
+	if err != nil {
+		return err
+	}
+	proposed := rules.NewProposing(c, said.Proposed.Note)
+	same, err := proposed.Refused(s, t, s.Level())
+	if err == nil && same != nil {
+		err = fmt.Errorf("the same catalog waits already, as proposal %d", same.Number)
+	}
+	if err == nil {
+		proposed.Write(s, t, le.At, w)
+	}
+	return err
 }
 
 // applied takes over what the event that was decided has put in force.

@@ -39,8 +39,8 @@ func catalogCommand(a *app) *cobra.Command {
 			return err
 		},
 	}
-	return group("catalog", "Check and compare catalogs, list and print those of a realm",
-		checkCommand(a), listCatalogsCommand(a), showCatalogCommand(a), diffCommand(a), schema, exportCommand(a))
+	return group("catalog", "Check, compare and propose catalogs, list and print those of a realm",
+		append(proposalCommands(a), checkCommand(a), listCatalogsCommand(a), showCatalogCommand(a), diffCommand(a), schema, exportCommand(a))...)
 }
 
 // checkCommand is the command that judges a catalog as a server would.

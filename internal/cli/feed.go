@@ -244,7 +244,7 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 		Beyond: each(e.GetBeyond(), func(b *kujiv1.Beyond) kuji.Beyond {
 			return kuji.Beyond{Item: b.GetItem(), Quantity: b.GetQuantity(), How: b.GetHow(), Player: b.GetPlayer()}
 		}),
-		Round: roundOf(e.GetRound()), Entrants: e.GetEntrants(), Reversed: e.GetReversed(), Names: e.GetNames(), Hold: heldOf(e.GetHold()),
+		Round: roundOf(e.GetRound()), Entrants: e.GetEntrants(), Reversed: e.GetReversed(), Proposal: e.GetProposal(), ProposedBy: e.GetProposedBy(), ProposedWhy: e.GetProposedReason(), Names: e.GetNames(), Hold: heldOf(e.GetHold()),
 		Freed:   each(e.GetFreed(), func(f *kujiv1.Freed) kuji.Freed { return kuji.Freed{Player: f.GetPlayer(), Hold: f.GetHold()} }),
 		Members: each(e.GetMembers(), recordOf),
 		Changes: each(e.GetChanges(), func(c *kujiv1.BalanceChange) kuji.BalanceChange {

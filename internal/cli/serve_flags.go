@@ -145,7 +145,7 @@ func (f *edgeFlags) check() error {
 
 // options reads keys and certificate. The function that it returns reads them again.
 func (f *edgeFlags) options(log *slog.Logger) (server.Options, func() error, error) {
-	o := server.Options{Hosts: f.hosts, Origins: f.origins, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
+	o := server.Options{Hosts: f.hosts, Origins: f.origins, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Simulator: simulator, Logger: log}
 	reload := nothing
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return o, nil, usagef("--tls-cert and --tls-key: give both or neither")

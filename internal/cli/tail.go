@@ -87,6 +87,9 @@ func eventText(e *kujiv1.Event) string {
 	if e.GetReversed() != "" {
 		add("of %s", word(e.GetReversed()))
 	}
+	if e.GetProposal() != 0 {
+		add("proposal %d", e.GetProposal())
+	}
 	if e.GetKind() == "block" && e.GetCount() > 0 {
 		add("ends")
 	}

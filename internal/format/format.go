@@ -116,6 +116,12 @@ var levels = append([]row{
 		{"catalog", "rounds"},
 		{"catalog", "purchases"},
 	}},
+	{Level: 6, Snapshot: 9, Catalog: 6, Words: []Word{
+		{"command", "propose"},
+		{"event", "propose"},
+		{"event", "withdraw"},
+		{"event", "approve"},
+	}},
 }, probe...)
 
 // Need returns the level that a word needs: First for those that the table does not have.

@@ -44,6 +44,9 @@ func (e *Entry) Revealed() (epoch uint64, s Seed) { return e.reveal.Epoch, Seed{
 
 type Seed struct{ seed seed }
 
+// Bytes returns the seed.
+func (s Seed) Bytes() [32]byte { return s.seed }
+
 // Source returns an epoch's random values, without the first few.
 func (s Seed) Source(realm string, epoch, skip uint64) *Source {
 	src := &Source{src: s.seed.source(realm, epoch)}

@@ -75,7 +75,7 @@ func Events(e *ledger.Entry, warm func([]store.Event)) iter.Seq2[Event, error] {
 
 // Catalogs returns how many catalogs an event puts in force.
 func Catalogs(ev *store.Event) (n uint64) {
-	if rules.Kind(ev.Kind) != rules.KindCatalog {
+	if kind := rules.Kind(ev.Kind); kind != rules.KindCatalog && kind != rules.KindApprove {
 		return 0
 	}
 	var e store.Effect
@@ -90,7 +90,8 @@ func Catalogs(ev *store.Event) (n uint64) {
 // Draws returns how many single draws an event made. s has its names.
 func Draws(s rules.Numbered, ev *store.Event) (uint64, error) {
 	switch kind := rules.Kind(ev.Kind); {
-	case ev.Status != 0, kind == rules.KindCatalog, kind == rules.KindClock, kind == rules.KindCodes, kind == rules.KindUpgrade, kind == rules.KindDue:
+	case ev.Status != 0, kind == rules.KindCatalog, kind == rules.KindClock, kind == rules.KindCodes, kind == rules.KindUpgrade, kind == rules.KindDue,
+		kind.Proposes():
 		return 0, nil
 	case kind == rules.KindRedeem:
 		used, err := rules.RedeemedOf(ev)

@@ -36,7 +36,7 @@ func (w *Wanted) Match(ev *store.Event) bool {
 	switch {
 	case w.All():
 		return true
-	case kind == rules.KindCatalog, kind == rules.KindClock, kind == rules.KindCodes:
+	case kind == rules.KindCatalog, kind == rules.KindClock, kind == rules.KindCodes, kind.Proposes():
 		return false
 	case kind == rules.KindDue:
 		due, err := rules.DueOf(ev)

@@ -36,6 +36,16 @@ type Prepared struct {
 // may run concurrently with commands, but not with another catalog. note may be nil. begin is the
 // format level at which a new realm begins with its first catalog; 0: the one it has.
 func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin format.Level) (*Prepared, error) {
+	return prepare(state, t, c, begin, func(w *store.Writer) {
+		w.Begin(uint8(KindCatalog), "")
+		w.BeginAsked()
+		note.write(w)
+		w.EndAsked()
+	})
+}
+
+// prepare is Prepare for an event that asked begins.
+func prepare(state Names, t *Tables, c *catalog.Catalog, begin format.Level, asked func(w *store.Writer)) (*Prepared, error) {
 	canonical := c.AppendCanonical(nil)
 	hash := sha256.Sum256(canonical)
 	if t.Version > 0 && hash == t.Hash {
@@ -46,10 +56,7 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin forma
 		return nil, err
 	}
 	var w store.Writer
-	w.Begin(uint8(KindCatalog), "")
-	w.BeginAsked()
-	note.write(&w)
-	w.EndAsked()
+	asked(&w)
 	if begin > format.First {
 		w.More(store.Level, uint64(begin))
 	}

@@ -50,6 +50,10 @@ const (
 	KindBlock    Kind = 32
 
 	KindReverse Kind = 33
+
+	KindPropose  Kind = 34 // of a catalog that waits
+	KindWithdraw Kind = 35
+	KindApprove  Kind = 36 // puts a catalog in force
 )
 
 func (k Kind) String() string {
@@ -120,6 +124,12 @@ func (k Kind) String() string {
 		return "forget"
 	case KindBlock:
 		return "block"
+	case KindPropose:
+		return "propose"
+	case KindWithdraw:
+		return "withdraw"
+	case KindApprove:
+		return "approve"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }

@@ -30,6 +30,9 @@ import (
 //	g  hash            guesses at link codes of a name: 16 bytes of its SHA-256
 //	b  player          why a player is blocked
 //	f  player          the numbers of the names that are to be erased, after a Forget
+//	m  number          a catalog that waits: see Proposal
+//	n  number, place   a piece of its bytes
+//	x                  the numbers of proposals: see proposed
 //	w  player, player  the first was another name of the second, not long ago
 const (
 	recordDue     = 'd'
@@ -53,6 +56,10 @@ const (
 	recordBlock   = 'b'
 	recordFormer  = 'w'
 	recordErase   = 'f'
+
+	recordProposal = 'm'
+	recordPiece    = 'n'
+	recordProposed = 'x'
 
 	dueHold = 255 // follows the time of a deadline; numbers of rounds begin with less
 )

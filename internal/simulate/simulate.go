@@ -47,6 +47,7 @@ type Config struct {
 	Progress []Progress       // that every player makes
 	// Independent gives each player stock of their own.
 	Independent bool
+	Cores       int // at most so many are used; 0: all
 	// Done counts the draws that are done or will not be made, up to Players × Draws. It may be nil.
 	Done *atomic.Int64
 }
@@ -406,7 +407,11 @@ func Run(ctx context.Context, c *catalog.Catalog, config Config) (*Report, error
 			}
 		}
 	}
-	for range min(crowds, runtime.GOMAXPROCS(0)) {
+	cores := runtime.GOMAXPROCS(0)
+	if p.Cores > 0 {
+		cores = min(cores, p.Cores)
+	}
+	for range min(crowds, cores) {
 		running.Go(work)
 	}
 	running.Wait()

@@ -41,17 +41,20 @@ const (
 	canLink
 	canUnlink
 	canChat
+	canSimulate
+	canPropose
+	canApprove
 	canAdmin
 
 	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer | canProgress | canClaim | canCollect |
-		canOpenRound | canJoin | canSettle | canReroll | canCancelRound | canConfirm | canCancel | canLinkCode | canLink | canUnlink | canChat
+		canOpenRound | canJoin | canSettle | canReroll | canCancelRound | canConfirm | canCancel | canLinkCode | canLink | canUnlink | canChat | canSimulate | canPropose | canApprove
 	// notPlayers are what no player's token may, whatever its issuer's line says.
-	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canConfirm | canCancel | canUnlink | canChat | canAdmin
+	notPlayers = canGrant | canProgress | canOpenRound | canSettle | canReroll | canCancelRound | canConfirm | canCancel | canUnlink | canChat | canSimulate | canPropose | canApprove | canAdmin
 	canAll     = canRead | canWrite | canAdmin
 )
 
 var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "progress", "claim", "collect",
-	"open_round", "join", "settle", "reroll", "cancel_round", "confirm", "cancel", "link_code", "link", "unlink", "chat", "admin"}
+	"open_round", "join", "settle", "reroll", "cancel_round", "confirm", "cancel", "link_code", "link", "unlink", "chat", "simulate", "propose", "approve", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {
@@ -125,6 +128,8 @@ func neededFor(r kujiv1.Role) commands {
 		return canRead
 	case kujiv1.Role_ROLE_WRITE:
 		return canWrite
+	case kujiv1.Role_ROLE_ANY:
+		return canAll
 	}
 	return canAdmin
 }

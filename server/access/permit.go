@@ -69,6 +69,7 @@ func (a *Access) checkWhole(n need) error {
 }
 
 func init() {
+	permit(func(*Access, *kujiv1.GetAccessRequest) error { return nil })
 	permit(func(a *Access, m *kujiv1.BatchRequest) error { return a.checkCommands(m.GetCommands()) })
 	permit(func(a *Access, m *kujiv1.StreamDrawsRequest) error { return a.checkStream(m) })
 
@@ -76,6 +77,7 @@ func init() {
 	reading[*kujiv1.ListQuestsRequest]()
 	reading[*kujiv1.GetPoolRequest]()
 	reading[*kujiv1.GetOddsRequest]()
+	reading[*kujiv1.GetEpochRequest]()
 
 	permit(func(a *Access, m *kujiv1.GetResultRequest) error {
 		return cmp.Or(a.named(m.GetPlayer()), a.check(need{"", canRead, "", m.GetPlayer()}))
@@ -90,11 +92,18 @@ func init() {
 	whole[*kujiv1.GetCodesRequest](canRead)
 	whole[*kujiv1.ListRealmsRequest](canRead)
 	whole[*kujiv1.GetStatusRequest](canRead)
+	whole[*kujiv1.ListSlowRequest](canRead)
 	whole[*kujiv1.ListPlayersRequest](canRead)
 	whole[*kujiv1.ListHoldersRequest](canRead)
 	whole[*kujiv1.ListRanksRequest](canRead)
 	whole[*kujiv1.GetRoundRequest](canRead)
 	whole[*kujiv1.ListRoundsRequest](canRead)
+	whole[*kujiv1.SimulateRequest](canSimulate)
+	whole[*kujiv1.ProposeCatalogRequest](canPropose)
+	whole[*kujiv1.WithdrawProposalRequest](canPropose | canApprove)
+	whole[*kujiv1.ApproveCatalogRequest](canApprove)
+	whole[*kujiv1.ListProposalsRequest](canRead)
+	whole[*kujiv1.GetProposalRequest](canRead)
 	whole[*kujiv1.HandleMessageRequest](canChat) // it is for any player, and from any pool
 	whole[*kujiv1.GetHoldRequest](canRead)
 	permit(func(a *Access, m *kujiv1.ListHoldsRequest) error {
@@ -139,7 +148,7 @@ func (a *Access) Permit(m proto.Message) error {
 	if check == nil {
 		return a.Forbidden(errors.New("nothing says who may ask for this"))
 	}
-	if a.realms != nil {
+	if _, own := m.(*kujiv1.GetAccessRequest); !own && a.realms != nil {
 		if err := a.checkRealm(m); err != nil {
 			return a.Forbidden(err)
 		}

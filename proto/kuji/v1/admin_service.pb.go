@@ -24,8 +24,7 @@ var File_kuji_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bkuji/v1/admin_service.proto\x12\akuji.v1\x1a\x14kuji/v1/backup.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/codes.proto\x1a\x16kuji/v1/identity.proto\x1a\x13kuji/v1/realm.proto\x1a\x15kuji/v1/reverse.proto\x1a\x12kuji/v1/role.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\x1a\x13kuji/v1/track.proto2\xcd\n" +
-	"\n" +
+	"\x1bkuji/v1/admin_service.proto\x12\akuji.v1\x1a\x14kuji/v1/access.proto\x1a\x14kuji/v1/backup.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/codes.proto\x1a\x16kuji/v1/identity.proto\x1a\x16kuji/v1/proposal.proto\x1a\x13kuji/v1/realm.proto\x1a\x15kuji/v1/reverse.proto\x1a\x12kuji/v1/role.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\x1a\x16kuji/v1/simulate.proto\x1a\x12kuji/v1/slow.proto\x1a\x13kuji/v1/track.proto2\xf1\x0f\n" +
 	"\fAdminService\x12Q\n" +
 	"\fApplyCatalog\x12\x1c.kuji.v1.ApplyCatalogRequest\x1a\x1d.kuji.v1.ApplyCatalogResponse\"\x04\x88\xe7\x18\x03\x12Q\n" +
 	"\vCreateRealm\x12\x1b.kuji.v1.CreateRealmRequest\x1a\x1c.kuji.v1.CreateRealmResponse\"\a\x88\xe7\x18\x03\x90\x02\x02\x12N\n" +
@@ -46,45 +45,69 @@ const file_kuji_v1_admin_service_proto_rawDesc = "" +
 	"\bGetCodes\x12\x18.kuji.v1.GetCodesRequest\x1a\x19.kuji.v1.GetCodesResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
 	"\vExportCodes\x12\x1b.kuji.v1.ExportCodesRequest\x1a\x1c.kuji.v1.ExportCodesResponse\"\x04\x88\xe7\x18\x03\x12A\n" +
 	"\x06Backup\x12\x16.kuji.v1.BackupRequest\x1a\x17.kuji.v1.BackupResponse\"\x04\x88\xe7\x18\x030\x01\x12K\n" +
-	"\tGetStatus\x12\x19.kuji.v1.GetStatusRequest\x1a\x1a.kuji.v1.GetStatusResponse\"\a\x88\xe7\x18\x01\x90\x02\x01B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\tGetStatus\x12\x19.kuji.v1.GetStatusRequest\x1a\x1a.kuji.v1.GetStatusResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12H\n" +
+	"\bListKeys\x12\x18.kuji.v1.ListKeysRequest\x1a\x19.kuji.v1.ListKeysResponse\"\a\x88\xe7\x18\x03\x90\x02\x01\x12H\n" +
+	"\bListSlow\x12\x18.kuji.v1.ListSlowRequest\x1a\x19.kuji.v1.ListSlowResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12H\n" +
+	"\bSimulate\x12\x18.kuji.v1.SimulateRequest\x1a\x19.kuji.v1.SimulateResponse\"\a\x88\xe7\x18\x02\x90\x02\x01\x12Z\n" +
+	"\x0eProposeCatalog\x12\x1e.kuji.v1.ProposeCatalogRequest\x1a\x1f.kuji.v1.ProposeCatalogResponse\"\a\x88\xe7\x18\x02\x90\x02\x02\x12W\n" +
+	"\rListProposals\x12\x1d.kuji.v1.ListProposalsRequest\x1a\x1e.kuji.v1.ListProposalsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12Q\n" +
+	"\vGetProposal\x12\x1b.kuji.v1.GetProposalRequest\x1a\x1c.kuji.v1.GetProposalResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12`\n" +
+	"\x10WithdrawProposal\x12 .kuji.v1.WithdrawProposalRequest\x1a!.kuji.v1.WithdrawProposalResponse\"\a\x88\xe7\x18\x02\x90\x02\x02\x12Z\n" +
+	"\x0eApproveCatalog\x12\x1e.kuji.v1.ApproveCatalogRequest\x1a\x1f.kuji.v1.ApproveCatalogResponse\"\a\x88\xe7\x18\x02\x90\x02\x02B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var file_kuji_v1_admin_service_proto_goTypes = []any{
-	(*ApplyCatalogRequest)(nil),   // 0: kuji.v1.ApplyCatalogRequest
-	(*CreateRealmRequest)(nil),    // 1: kuji.v1.CreateRealmRequest
-	(*DeleteRealmRequest)(nil),    // 2: kuji.v1.DeleteRealmRequest
-	(*SetClockRequest)(nil),       // 3: kuji.v1.SetClockRequest
-	(*SetTrackRequest)(nil),       // 4: kuji.v1.SetTrackRequest
-	(*SetLimitRequest)(nil),       // 5: kuji.v1.SetLimitRequest
-	(*SetCounterRequest)(nil),     // 6: kuji.v1.SetCounterRequest
-	(*MergeRequest)(nil),          // 7: kuji.v1.MergeRequest
-	(*ForgetRequest)(nil),         // 8: kuji.v1.ForgetRequest
-	(*BlockRequest)(nil),          // 9: kuji.v1.BlockRequest
-	(*ReverseRequest)(nil),        // 10: kuji.v1.ReverseRequest
-	(*FinishUpgradeRequest)(nil),  // 11: kuji.v1.FinishUpgradeRequest
-	(*ListRealmsRequest)(nil),     // 12: kuji.v1.ListRealmsRequest
-	(*ImportCodesRequest)(nil),    // 13: kuji.v1.ImportCodesRequest
-	(*GetCodesRequest)(nil),       // 14: kuji.v1.GetCodesRequest
-	(*ExportCodesRequest)(nil),    // 15: kuji.v1.ExportCodesRequest
-	(*BackupRequest)(nil),         // 16: kuji.v1.BackupRequest
-	(*GetStatusRequest)(nil),      // 17: kuji.v1.GetStatusRequest
-	(*ApplyCatalogResponse)(nil),  // 18: kuji.v1.ApplyCatalogResponse
-	(*CreateRealmResponse)(nil),   // 19: kuji.v1.CreateRealmResponse
-	(*DeleteRealmResponse)(nil),   // 20: kuji.v1.DeleteRealmResponse
-	(*SetClockResponse)(nil),      // 21: kuji.v1.SetClockResponse
-	(*SetTrackResponse)(nil),      // 22: kuji.v1.SetTrackResponse
-	(*SetLimitResponse)(nil),      // 23: kuji.v1.SetLimitResponse
-	(*SetCounterResponse)(nil),    // 24: kuji.v1.SetCounterResponse
-	(*MergeResponse)(nil),         // 25: kuji.v1.MergeResponse
-	(*ForgetResponse)(nil),        // 26: kuji.v1.ForgetResponse
-	(*BlockResponse)(nil),         // 27: kuji.v1.BlockResponse
-	(*ReverseResponse)(nil),       // 28: kuji.v1.ReverseResponse
-	(*FinishUpgradeResponse)(nil), // 29: kuji.v1.FinishUpgradeResponse
-	(*ListRealmsResponse)(nil),    // 30: kuji.v1.ListRealmsResponse
-	(*ImportCodesResponse)(nil),   // 31: kuji.v1.ImportCodesResponse
-	(*GetCodesResponse)(nil),      // 32: kuji.v1.GetCodesResponse
-	(*ExportCodesResponse)(nil),   // 33: kuji.v1.ExportCodesResponse
-	(*BackupResponse)(nil),        // 34: kuji.v1.BackupResponse
-	(*GetStatusResponse)(nil),     // 35: kuji.v1.GetStatusResponse
+	(*ApplyCatalogRequest)(nil),      // 0: kuji.v1.ApplyCatalogRequest
+	(*CreateRealmRequest)(nil),       // 1: kuji.v1.CreateRealmRequest
+	(*DeleteRealmRequest)(nil),       // 2: kuji.v1.DeleteRealmRequest
+	(*SetClockRequest)(nil),          // 3: kuji.v1.SetClockRequest
+	(*SetTrackRequest)(nil),          // 4: kuji.v1.SetTrackRequest
+	(*SetLimitRequest)(nil),          // 5: kuji.v1.SetLimitRequest
+	(*SetCounterRequest)(nil),        // 6: kuji.v1.SetCounterRequest
+	(*MergeRequest)(nil),             // 7: kuji.v1.MergeRequest
+	(*ForgetRequest)(nil),            // 8: kuji.v1.ForgetRequest
+	(*BlockRequest)(nil),             // 9: kuji.v1.BlockRequest
+	(*ReverseRequest)(nil),           // 10: kuji.v1.ReverseRequest
+	(*FinishUpgradeRequest)(nil),     // 11: kuji.v1.FinishUpgradeRequest
+	(*ListRealmsRequest)(nil),        // 12: kuji.v1.ListRealmsRequest
+	(*ImportCodesRequest)(nil),       // 13: kuji.v1.ImportCodesRequest
+	(*GetCodesRequest)(nil),          // 14: kuji.v1.GetCodesRequest
+	(*ExportCodesRequest)(nil),       // 15: kuji.v1.ExportCodesRequest
+	(*BackupRequest)(nil),            // 16: kuji.v1.BackupRequest
+	(*GetStatusRequest)(nil),         // 17: kuji.v1.GetStatusRequest
+	(*ListKeysRequest)(nil),          // 18: kuji.v1.ListKeysRequest
+	(*ListSlowRequest)(nil),          // 19: kuji.v1.ListSlowRequest
+	(*SimulateRequest)(nil),          // 20: kuji.v1.SimulateRequest
+	(*ProposeCatalogRequest)(nil),    // 21: kuji.v1.ProposeCatalogRequest
+	(*ListProposalsRequest)(nil),     // 22: kuji.v1.ListProposalsRequest
+	(*GetProposalRequest)(nil),       // 23: kuji.v1.GetProposalRequest
+	(*WithdrawProposalRequest)(nil),  // 24: kuji.v1.WithdrawProposalRequest
+	(*ApproveCatalogRequest)(nil),    // 25: kuji.v1.ApproveCatalogRequest
+	(*ApplyCatalogResponse)(nil),     // 26: kuji.v1.ApplyCatalogResponse
+	(*CreateRealmResponse)(nil),      // 27: kuji.v1.CreateRealmResponse
+	(*DeleteRealmResponse)(nil),      // 28: kuji.v1.DeleteRealmResponse
+	(*SetClockResponse)(nil),         // 29: kuji.v1.SetClockResponse
+	(*SetTrackResponse)(nil),         // 30: kuji.v1.SetTrackResponse
+	(*SetLimitResponse)(nil),         // 31: kuji.v1.SetLimitResponse
+	(*SetCounterResponse)(nil),       // 32: kuji.v1.SetCounterResponse
+	(*MergeResponse)(nil),            // 33: kuji.v1.MergeResponse
+	(*ForgetResponse)(nil),           // 34: kuji.v1.ForgetResponse
+	(*BlockResponse)(nil),            // 35: kuji.v1.BlockResponse
+	(*ReverseResponse)(nil),          // 36: kuji.v1.ReverseResponse
+	(*FinishUpgradeResponse)(nil),    // 37: kuji.v1.FinishUpgradeResponse
+	(*ListRealmsResponse)(nil),       // 38: kuji.v1.ListRealmsResponse
+	(*ImportCodesResponse)(nil),      // 39: kuji.v1.ImportCodesResponse
+	(*GetCodesResponse)(nil),         // 40: kuji.v1.GetCodesResponse
+	(*ExportCodesResponse)(nil),      // 41: kuji.v1.ExportCodesResponse
+	(*BackupResponse)(nil),           // 42: kuji.v1.BackupResponse
+	(*GetStatusResponse)(nil),        // 43: kuji.v1.GetStatusResponse
+	(*ListKeysResponse)(nil),         // 44: kuji.v1.ListKeysResponse
+	(*ListSlowResponse)(nil),         // 45: kuji.v1.ListSlowResponse
+	(*SimulateResponse)(nil),         // 46: kuji.v1.SimulateResponse
+	(*ProposeCatalogResponse)(nil),   // 47: kuji.v1.ProposeCatalogResponse
+	(*ListProposalsResponse)(nil),    // 48: kuji.v1.ListProposalsResponse
+	(*GetProposalResponse)(nil),      // 49: kuji.v1.GetProposalResponse
+	(*WithdrawProposalResponse)(nil), // 50: kuji.v1.WithdrawProposalResponse
+	(*ApproveCatalogResponse)(nil),   // 51: kuji.v1.ApproveCatalogResponse
 }
 var file_kuji_v1_admin_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.AdminService.ApplyCatalog:input_type -> kuji.v1.ApplyCatalogRequest
@@ -105,26 +128,42 @@ var file_kuji_v1_admin_service_proto_depIdxs = []int32{
 	15, // 15: kuji.v1.AdminService.ExportCodes:input_type -> kuji.v1.ExportCodesRequest
 	16, // 16: kuji.v1.AdminService.Backup:input_type -> kuji.v1.BackupRequest
 	17, // 17: kuji.v1.AdminService.GetStatus:input_type -> kuji.v1.GetStatusRequest
-	18, // 18: kuji.v1.AdminService.ApplyCatalog:output_type -> kuji.v1.ApplyCatalogResponse
-	19, // 19: kuji.v1.AdminService.CreateRealm:output_type -> kuji.v1.CreateRealmResponse
-	20, // 20: kuji.v1.AdminService.DeleteRealm:output_type -> kuji.v1.DeleteRealmResponse
-	21, // 21: kuji.v1.AdminService.SetClock:output_type -> kuji.v1.SetClockResponse
-	22, // 22: kuji.v1.AdminService.SetTrack:output_type -> kuji.v1.SetTrackResponse
-	23, // 23: kuji.v1.AdminService.SetLimit:output_type -> kuji.v1.SetLimitResponse
-	24, // 24: kuji.v1.AdminService.SetCounter:output_type -> kuji.v1.SetCounterResponse
-	25, // 25: kuji.v1.AdminService.Merge:output_type -> kuji.v1.MergeResponse
-	26, // 26: kuji.v1.AdminService.Forget:output_type -> kuji.v1.ForgetResponse
-	27, // 27: kuji.v1.AdminService.Block:output_type -> kuji.v1.BlockResponse
-	28, // 28: kuji.v1.AdminService.Reverse:output_type -> kuji.v1.ReverseResponse
-	29, // 29: kuji.v1.AdminService.FinishUpgrade:output_type -> kuji.v1.FinishUpgradeResponse
-	30, // 30: kuji.v1.AdminService.ListRealms:output_type -> kuji.v1.ListRealmsResponse
-	31, // 31: kuji.v1.AdminService.ImportCodes:output_type -> kuji.v1.ImportCodesResponse
-	32, // 32: kuji.v1.AdminService.GetCodes:output_type -> kuji.v1.GetCodesResponse
-	33, // 33: kuji.v1.AdminService.ExportCodes:output_type -> kuji.v1.ExportCodesResponse
-	34, // 34: kuji.v1.AdminService.Backup:output_type -> kuji.v1.BackupResponse
-	35, // 35: kuji.v1.AdminService.GetStatus:output_type -> kuji.v1.GetStatusResponse
-	18, // [18:36] is the sub-list for method output_type
-	0,  // [0:18] is the sub-list for method input_type
+	18, // 18: kuji.v1.AdminService.ListKeys:input_type -> kuji.v1.ListKeysRequest
+	19, // 19: kuji.v1.AdminService.ListSlow:input_type -> kuji.v1.ListSlowRequest
+	20, // 20: kuji.v1.AdminService.Simulate:input_type -> kuji.v1.SimulateRequest
+	21, // 21: kuji.v1.AdminService.ProposeCatalog:input_type -> kuji.v1.ProposeCatalogRequest
+	22, // 22: kuji.v1.AdminService.ListProposals:input_type -> kuji.v1.ListProposalsRequest
+	23, // 23: kuji.v1.AdminService.GetProposal:input_type -> kuji.v1.GetProposalRequest
+	24, // 24: kuji.v1.AdminService.WithdrawProposal:input_type -> kuji.v1.WithdrawProposalRequest
+	25, // 25: kuji.v1.AdminService.ApproveCatalog:input_type -> kuji.v1.ApproveCatalogRequest
+	26, // 26: kuji.v1.AdminService.ApplyCatalog:output_type -> kuji.v1.ApplyCatalogResponse
+	27, // 27: kuji.v1.AdminService.CreateRealm:output_type -> kuji.v1.CreateRealmResponse
+	28, // 28: kuji.v1.AdminService.DeleteRealm:output_type -> kuji.v1.DeleteRealmResponse
+	29, // 29: kuji.v1.AdminService.SetClock:output_type -> kuji.v1.SetClockResponse
+	30, // 30: kuji.v1.AdminService.SetTrack:output_type -> kuji.v1.SetTrackResponse
+	31, // 31: kuji.v1.AdminService.SetLimit:output_type -> kuji.v1.SetLimitResponse
+	32, // 32: kuji.v1.AdminService.SetCounter:output_type -> kuji.v1.SetCounterResponse
+	33, // 33: kuji.v1.AdminService.Merge:output_type -> kuji.v1.MergeResponse
+	34, // 34: kuji.v1.AdminService.Forget:output_type -> kuji.v1.ForgetResponse
+	35, // 35: kuji.v1.AdminService.Block:output_type -> kuji.v1.BlockResponse
+	36, // 36: kuji.v1.AdminService.Reverse:output_type -> kuji.v1.ReverseResponse
+	37, // 37: kuji.v1.AdminService.FinishUpgrade:output_type -> kuji.v1.FinishUpgradeResponse
+	38, // 38: kuji.v1.AdminService.ListRealms:output_type -> kuji.v1.ListRealmsResponse
+	39, // 39: kuji.v1.AdminService.ImportCodes:output_type -> kuji.v1.ImportCodesResponse
+	40, // 40: kuji.v1.AdminService.GetCodes:output_type -> kuji.v1.GetCodesResponse
+	41, // 41: kuji.v1.AdminService.ExportCodes:output_type -> kuji.v1.ExportCodesResponse
+	42, // 42: kuji.v1.AdminService.Backup:output_type -> kuji.v1.BackupResponse
+	43, // 43: kuji.v1.AdminService.GetStatus:output_type -> kuji.v1.GetStatusResponse
+	44, // 44: kuji.v1.AdminService.ListKeys:output_type -> kuji.v1.ListKeysResponse
+	45, // 45: kuji.v1.AdminService.ListSlow:output_type -> kuji.v1.ListSlowResponse
+	46, // 46: kuji.v1.AdminService.Simulate:output_type -> kuji.v1.SimulateResponse
+	47, // 47: kuji.v1.AdminService.ProposeCatalog:output_type -> kuji.v1.ProposeCatalogResponse
+	48, // 48: kuji.v1.AdminService.ListProposals:output_type -> kuji.v1.ListProposalsResponse
+	49, // 49: kuji.v1.AdminService.GetProposal:output_type -> kuji.v1.GetProposalResponse
+	50, // 50: kuji.v1.AdminService.WithdrawProposal:output_type -> kuji.v1.WithdrawProposalResponse
+	51, // 51: kuji.v1.AdminService.ApproveCatalog:output_type -> kuji.v1.ApproveCatalogResponse
+	26, // [26:52] is the sub-list for method output_type
+	0,  // [0:26] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -135,15 +174,19 @@ func file_kuji_v1_admin_service_proto_init() {
 	if File_kuji_v1_admin_service_proto != nil {
 		return
 	}
+	file_kuji_v1_access_proto_init()
 	file_kuji_v1_backup_proto_init()
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_codes_proto_init()
 	file_kuji_v1_identity_proto_init()
+	file_kuji_v1_proposal_proto_init()
 	file_kuji_v1_realm_proto_init()
 	file_kuji_v1_reverse_proto_init()
 	file_kuji_v1_role_proto_init()
 	file_kuji_v1_set_counter_proto_init()
 	file_kuji_v1_set_limit_proto_init()
+	file_kuji_v1_simulate_proto_init()
+	file_kuji_v1_slow_proto_init()
 	file_kuji_v1_track_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -167,7 +167,8 @@ type Event struct {
 	// "set_track", "codes", "redeem", "register", "upgrade", "set_limit",
 	// "progress", "claim", "set_counter", "collect", "open_round", "join", "settle",
 	// "reroll", "cancel_round", "hold", "confirm", "cancel", "link_code", "link",
-	// "unlink", "merge", "forget", "block", "reverse" or "due".
+	// "unlink", "merge", "forget", "block", "reverse", "propose", "withdraw",
+	// "approve" or "due".
 	Kind      string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Status    Status `protobuf:"varint,6,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
@@ -268,9 +269,14 @@ type Event struct {
 	Reversed string `protobuf:"bytes,54,opt,name=reversed,proto3" json:"reversed,omitempty"`
 	// Of a forget: all names that the player had, the player's own first. Whoever has
 	// the events of before can forget the player by them.
-	Names         []string `protobuf:"bytes,55,rep,name=names,proto3" json:"names,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Names []string `protobuf:"bytes,55,rep,name=names,proto3" json:"names,omitempty"`
+	// Of a propose, a withdraw and an approve: the number of the proposal. Of an approve:
+	// who proposed it, and why; a player's token does not see these.
+	Proposal       uint64 `protobuf:"varint,56,opt,name=proposal,proto3" json:"proposal,omitempty"`
+	ProposedBy     string `protobuf:"bytes,57,opt,name=proposed_by,json=proposedBy,proto3" json:"proposed_by,omitempty"`
+	ProposedReason string `protobuf:"bytes,58,opt,name=proposed_reason,json=proposedReason,proto3" json:"proposed_reason,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
@@ -632,6 +638,27 @@ func (x *Event) GetNames() []string {
 	return nil
 }
 
+func (x *Event) GetProposal() uint64 {
+	if x != nil {
+		return x.Proposal
+	}
+	return 0
+}
+
+func (x *Event) GetProposedBy() string {
+	if x != nil {
+		return x.ProposedBy
+	}
+	return ""
+}
+
+func (x *Event) GetProposedReason() string {
+	if x != nil {
+		return x.ProposedReason
+	}
+	return ""
+}
+
 // EventDue says whose deadlines an event settled.
 type EventDue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -944,7 +971,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\xab\v\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\x91\f\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12 \n" +
@@ -995,7 +1022,11 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05given\x184 \x01(\v2\x0e.kuji.v1.GivenR\x05given\x12$\n" +
 	"\x05freed\x185 \x03(\v2\x0e.kuji.v1.FreedR\x05freed\x12\x1a\n" +
 	"\breversed\x186 \x01(\tR\breversed\x12\x14\n" +
-	"\x05names\x187 \x03(\tR\x05namesB\t\n" +
+	"\x05names\x187 \x03(\tR\x05names\x12\x1a\n" +
+	"\bproposal\x188 \x01(\x04R\bproposal\x12\x1f\n" +
+	"\vproposed_by\x189 \x01(\tR\n" +
+	"proposedBy\x12'\n" +
+	"\x0fproposed_reason\x18: \x01(\tR\x0eproposedReasonB\t\n" +
 	"\a_numberB\b\n" +
 	"\x06_drawsB\b\n" +
 	"\x06_value\"\xd4\x01\n" +

@@ -34,6 +34,8 @@ const (
 	Role_ROLE_WRITE Role = 2
 	// May also create realms, apply catalogs and set tracks.
 	Role_ROLE_ADMIN Role = 3
+	// Any key or token may call it.
+	Role_ROLE_ANY Role = 4
 )
 
 // Enum value maps for Role.
@@ -43,12 +45,14 @@ var (
 		1: "ROLE_READ",
 		2: "ROLE_WRITE",
 		3: "ROLE_ADMIN",
+		4: "ROLE_ANY",
 	}
 	Role_value = map[string]int32{
 		"ROLE_UNSPECIFIED": 0,
 		"ROLE_READ":        1,
 		"ROLE_WRITE":       2,
 		"ROLE_ADMIN":       3,
+		"ROLE_ANY":         4,
 	}
 )
 
@@ -103,14 +107,15 @@ var File_kuji_v1_role_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_role_proto_rawDesc = "" +
 	"\n" +
-	"\x12kuji/v1/role.proto\x12\akuji.v1\x1a google/protobuf/descriptor.proto*K\n" +
+	"\x12kuji/v1/role.proto\x12\akuji.v1\x1a google/protobuf/descriptor.proto*Y\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_READ\x10\x01\x12\x0e\n" +
 	"\n" +
 	"ROLE_WRITE\x10\x02\x12\x0e\n" +
 	"\n" +
-	"ROLE_ADMIN\x10\x03:C\n" +
+	"ROLE_ADMIN\x10\x03\x12\f\n" +
+	"\bROLE_ANY\x10\x04:C\n" +
 	"\x04role\x12\x1e.google.protobuf.MethodOptions\x18\xf1\x8c\x03 \x01(\x0e2\r.kuji.v1.RoleR\x04roleB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (

@@ -20,6 +20,7 @@ type Gate struct {
 	Catalogs *Budget // ApplyCatalog; they wait
 	History  *Budget // reads of the history, and ListCatalogs; they wait
 	Odds     *Budget // GetOdds; they wait
+	Trials   *Budget // Simulate; they wait
 	Work     *Budget // bytes: what results and answers take; calls wait
 
 	Tokens *Budget // one for each stranger's token that waits or is checked; callers are addresses

@@ -270,7 +270,7 @@ func (f *Filter) names(rec *kuji.Record) bool {
 // Keep reports whether a record is wanted. It removes parts that are not, such as other members.
 func (f *Filter) Keep(rec *kuji.Record) bool {
 	if f.Bare {
-		rec.By, rec.Reason, rec.Metadata = "", "", ""
+		rec.By, rec.Reason, rec.Metadata, rec.ProposedBy, rec.ProposedWhy = "", "", "", "", ""
 	}
 	if f.Player != "" {
 		rec.Changes = slices.DeleteFunc(rec.Changes, func(c kuji.BalanceChange) bool { return !f.is(c.Player) })

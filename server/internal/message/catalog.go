@@ -73,3 +73,11 @@ func Plan(p *kuji.Plan) *kujiv1.Plan {
 	}
 	return out
 }
+
+// Proposal returns the message for a catalog that waits.
+func Proposal(p *kuji.ProposalView) *kujiv1.Proposal {
+	return &kujiv1.Proposal{
+		Number: p.Number, OverVersion: p.Over, Hash: p.Hash[:], Name: p.Name, Position: p.Position, TimeUnixMs: p.Time,
+		By: p.Note.By, Reason: p.Note.Reason, Metadata: p.Note.Metadata, Bytes: p.Bytes,
+	}
+}

@@ -179,7 +179,7 @@ func Event(rec *kuji.Record) *kujiv1.Event {
 		Items: Stacks(rec.Items), Outcomes: Each(rec.Outcomes, outcome), Paid: Stacks(rec.Paid),
 		Event: rec.Event, Key: rec.Key, Counter: rec.Counter, Value: rec.Value, Quest: rec.Quest, Claims: Each(rec.Claims, claimed), Beyond: Each(rec.Beyond, beyond),
 		Track: rec.Track, Draws: rec.Draws, By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata,
-		Round: Round(rec.Round), Entrants: rec.Entrants, Reversed: rec.Reversed, Names: rec.Names, Hold: Hold(rec.Hold), Given: given(rec.Given), Freed: Each(rec.Freed, freed), Members: Each(rec.Members, Event), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
+		Round: Round(rec.Round), Entrants: rec.Entrants, Reversed: rec.Reversed, Proposal: rec.Proposal, ProposedBy: rec.ProposedBy, ProposedReason: rec.ProposedWhy, Names: rec.Names, Hold: Hold(rec.Hold), Given: given(rec.Given), Freed: Each(rec.Freed, freed), Members: Each(rec.Members, Event), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
 		Changes: Each(rec.Changes, func(c *kuji.BalanceChange) *kujiv1.BalanceChange {
 			return &kujiv1.BalanceChange{Player: c.Player, Item: c.Item, Delta: c.Delta, Balance: c.Balance}
 		}),

@@ -75,6 +75,27 @@ const (
 	AdminServiceBackupProcedure = "/kuji.v1.AdminService/Backup"
 	// AdminServiceGetStatusProcedure is the fully-qualified name of the AdminService's GetStatus RPC.
 	AdminServiceGetStatusProcedure = "/kuji.v1.AdminService/GetStatus"
+	// AdminServiceListKeysProcedure is the fully-qualified name of the AdminService's ListKeys RPC.
+	AdminServiceListKeysProcedure = "/kuji.v1.AdminService/ListKeys"
+	// AdminServiceListSlowProcedure is the fully-qualified name of the AdminService's ListSlow RPC.
+	AdminServiceListSlowProcedure = "/kuji.v1.AdminService/ListSlow"
+	// AdminServiceSimulateProcedure is the fully-qualified name of the AdminService's Simulate RPC.
+	AdminServiceSimulateProcedure = "/kuji.v1.AdminService/Simulate"
+	// AdminServiceProposeCatalogProcedure is the fully-qualified name of the AdminService's
+	// ProposeCatalog RPC.
+	AdminServiceProposeCatalogProcedure = "/kuji.v1.AdminService/ProposeCatalog"
+	// AdminServiceListProposalsProcedure is the fully-qualified name of the AdminService's
+	// ListProposals RPC.
+	AdminServiceListProposalsProcedure = "/kuji.v1.AdminService/ListProposals"
+	// AdminServiceGetProposalProcedure is the fully-qualified name of the AdminService's GetProposal
+	// RPC.
+	AdminServiceGetProposalProcedure = "/kuji.v1.AdminService/GetProposal"
+	// AdminServiceWithdrawProposalProcedure is the fully-qualified name of the AdminService's
+	// WithdrawProposal RPC.
+	AdminServiceWithdrawProposalProcedure = "/kuji.v1.AdminService/WithdrawProposal"
+	// AdminServiceApproveCatalogProcedure is the fully-qualified name of the AdminService's
+	// ApproveCatalog RPC.
+	AdminServiceApproveCatalogProcedure = "/kuji.v1.AdminService/ApproveCatalog"
 )
 
 // AdminServiceClient is a client for the kuji.v1.AdminService service.
@@ -125,6 +146,25 @@ type AdminServiceClient interface {
 	Backup(context.Context, *v1.BackupRequest) (*connect.ServerStreamForClient[v1.BackupResponse], error)
 	// GetStatus returns health and counters of the server's realms.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
+	// ListKeys returns the keys of the server and what they may do, never the keys.
+	ListKeys(context.Context, *v1.ListKeysRequest) (*v1.ListKeysResponse, error)
+	// ListSlow returns calls of late that took long.
+	ListSlow(context.Context, *v1.ListSlowRequest) (*v1.ListSlowResponse, error)
+	// Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
+	// a time, on one core. A server without simulations answers unimplemented.
+	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
+	// ProposeCatalog lets a catalog wait for the approval of another key.
+	ProposeCatalog(context.Context, *v1.ProposeCatalogRequest) (*v1.ProposeCatalogResponse, error)
+	// ListProposals returns the catalogs that wait for approval.
+	ListProposals(context.Context, *v1.ListProposalsRequest) (*v1.ListProposalsResponse, error)
+	// GetProposal returns a catalog that waits for approval; not_found if there is none
+	// of this number.
+	GetProposal(context.Context, *v1.GetProposalRequest) (*v1.GetProposalResponse, error)
+	// WithdrawProposal drops a catalog that waits for approval.
+	WithdrawProposal(context.Context, *v1.WithdrawProposalRequest) (*v1.WithdrawProposalResponse, error)
+	// ApproveCatalog puts a proposed catalog in force, if the one in force is still that
+	// over which it was proposed. The key that proposed it may not.
+	ApproveCatalog(context.Context, *v1.ApproveCatalogRequest) (*v1.ApproveCatalogResponse, error)
 }
 
 // NewAdminServiceClient constructs a client for the kuji.v1.AdminService service. By default, it
@@ -252,29 +292,93 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		listKeys: connect.NewClient[v1.ListKeysRequest, v1.ListKeysResponse](
+			httpClient,
+			baseURL+AdminServiceListKeysProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("ListKeys")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listSlow: connect.NewClient[v1.ListSlowRequest, v1.ListSlowResponse](
+			httpClient,
+			baseURL+AdminServiceListSlowProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("ListSlow")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		simulate: connect.NewClient[v1.SimulateRequest, v1.SimulateResponse](
+			httpClient,
+			baseURL+AdminServiceSimulateProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("Simulate")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		proposeCatalog: connect.NewClient[v1.ProposeCatalogRequest, v1.ProposeCatalogResponse](
+			httpClient,
+			baseURL+AdminServiceProposeCatalogProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("ProposeCatalog")),
+			connect.WithIdempotency(connect.IdempotencyIdempotent),
+			connect.WithClientOptions(opts...),
+		),
+		listProposals: connect.NewClient[v1.ListProposalsRequest, v1.ListProposalsResponse](
+			httpClient,
+			baseURL+AdminServiceListProposalsProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("ListProposals")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		getProposal: connect.NewClient[v1.GetProposalRequest, v1.GetProposalResponse](
+			httpClient,
+			baseURL+AdminServiceGetProposalProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("GetProposal")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		withdrawProposal: connect.NewClient[v1.WithdrawProposalRequest, v1.WithdrawProposalResponse](
+			httpClient,
+			baseURL+AdminServiceWithdrawProposalProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("WithdrawProposal")),
+			connect.WithIdempotency(connect.IdempotencyIdempotent),
+			connect.WithClientOptions(opts...),
+		),
+		approveCatalog: connect.NewClient[v1.ApproveCatalogRequest, v1.ApproveCatalogResponse](
+			httpClient,
+			baseURL+AdminServiceApproveCatalogProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("ApproveCatalog")),
+			connect.WithIdempotency(connect.IdempotencyIdempotent),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // adminServiceClient implements AdminServiceClient.
 type adminServiceClient struct {
-	applyCatalog  *connect.Client[v1.ApplyCatalogRequest, v1.ApplyCatalogResponse]
-	createRealm   *connect.Client[v1.CreateRealmRequest, v1.CreateRealmResponse]
-	deleteRealm   *connect.Client[v1.DeleteRealmRequest, v1.DeleteRealmResponse]
-	setClock      *connect.Client[v1.SetClockRequest, v1.SetClockResponse]
-	setTrack      *connect.Client[v1.SetTrackRequest, v1.SetTrackResponse]
-	setLimit      *connect.Client[v1.SetLimitRequest, v1.SetLimitResponse]
-	setCounter    *connect.Client[v1.SetCounterRequest, v1.SetCounterResponse]
-	merge         *connect.Client[v1.MergeRequest, v1.MergeResponse]
-	forget        *connect.Client[v1.ForgetRequest, v1.ForgetResponse]
-	block         *connect.Client[v1.BlockRequest, v1.BlockResponse]
-	reverse       *connect.Client[v1.ReverseRequest, v1.ReverseResponse]
-	finishUpgrade *connect.Client[v1.FinishUpgradeRequest, v1.FinishUpgradeResponse]
-	listRealms    *connect.Client[v1.ListRealmsRequest, v1.ListRealmsResponse]
-	importCodes   *connect.Client[v1.ImportCodesRequest, v1.ImportCodesResponse]
-	getCodes      *connect.Client[v1.GetCodesRequest, v1.GetCodesResponse]
-	exportCodes   *connect.Client[v1.ExportCodesRequest, v1.ExportCodesResponse]
-	backup        *connect.Client[v1.BackupRequest, v1.BackupResponse]
-	getStatus     *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
+	applyCatalog     *connect.Client[v1.ApplyCatalogRequest, v1.ApplyCatalogResponse]
+	createRealm      *connect.Client[v1.CreateRealmRequest, v1.CreateRealmResponse]
+	deleteRealm      *connect.Client[v1.DeleteRealmRequest, v1.DeleteRealmResponse]
+	setClock         *connect.Client[v1.SetClockRequest, v1.SetClockResponse]
+	setTrack         *connect.Client[v1.SetTrackRequest, v1.SetTrackResponse]
+	setLimit         *connect.Client[v1.SetLimitRequest, v1.SetLimitResponse]
+	setCounter       *connect.Client[v1.SetCounterRequest, v1.SetCounterResponse]
+	merge            *connect.Client[v1.MergeRequest, v1.MergeResponse]
+	forget           *connect.Client[v1.ForgetRequest, v1.ForgetResponse]
+	block            *connect.Client[v1.BlockRequest, v1.BlockResponse]
+	reverse          *connect.Client[v1.ReverseRequest, v1.ReverseResponse]
+	finishUpgrade    *connect.Client[v1.FinishUpgradeRequest, v1.FinishUpgradeResponse]
+	listRealms       *connect.Client[v1.ListRealmsRequest, v1.ListRealmsResponse]
+	importCodes      *connect.Client[v1.ImportCodesRequest, v1.ImportCodesResponse]
+	getCodes         *connect.Client[v1.GetCodesRequest, v1.GetCodesResponse]
+	exportCodes      *connect.Client[v1.ExportCodesRequest, v1.ExportCodesResponse]
+	backup           *connect.Client[v1.BackupRequest, v1.BackupResponse]
+	getStatus        *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
+	listKeys         *connect.Client[v1.ListKeysRequest, v1.ListKeysResponse]
+	listSlow         *connect.Client[v1.ListSlowRequest, v1.ListSlowResponse]
+	simulate         *connect.Client[v1.SimulateRequest, v1.SimulateResponse]
+	proposeCatalog   *connect.Client[v1.ProposeCatalogRequest, v1.ProposeCatalogResponse]
+	listProposals    *connect.Client[v1.ListProposalsRequest, v1.ListProposalsResponse]
+	getProposal      *connect.Client[v1.GetProposalRequest, v1.GetProposalResponse]
+	withdrawProposal *connect.Client[v1.WithdrawProposalRequest, v1.WithdrawProposalResponse]
+	approveCatalog   *connect.Client[v1.ApproveCatalogRequest, v1.ApproveCatalogResponse]
 }
 
 // ApplyCatalog calls kuji.v1.AdminService.ApplyCatalog.
@@ -435,6 +539,78 @@ func (c *adminServiceClient) GetStatus(ctx context.Context, req *v1.GetStatusReq
 	return nil, err
 }
 
+// ListKeys calls kuji.v1.AdminService.ListKeys.
+func (c *adminServiceClient) ListKeys(ctx context.Context, req *v1.ListKeysRequest) (*v1.ListKeysResponse, error) {
+	response, err := c.listKeys.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ListSlow calls kuji.v1.AdminService.ListSlow.
+func (c *adminServiceClient) ListSlow(ctx context.Context, req *v1.ListSlowRequest) (*v1.ListSlowResponse, error) {
+	response, err := c.listSlow.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Simulate calls kuji.v1.AdminService.Simulate.
+func (c *adminServiceClient) Simulate(ctx context.Context, req *v1.SimulateRequest) (*v1.SimulateResponse, error) {
+	response, err := c.simulate.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ProposeCatalog calls kuji.v1.AdminService.ProposeCatalog.
+func (c *adminServiceClient) ProposeCatalog(ctx context.Context, req *v1.ProposeCatalogRequest) (*v1.ProposeCatalogResponse, error) {
+	response, err := c.proposeCatalog.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ListProposals calls kuji.v1.AdminService.ListProposals.
+func (c *adminServiceClient) ListProposals(ctx context.Context, req *v1.ListProposalsRequest) (*v1.ListProposalsResponse, error) {
+	response, err := c.listProposals.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetProposal calls kuji.v1.AdminService.GetProposal.
+func (c *adminServiceClient) GetProposal(ctx context.Context, req *v1.GetProposalRequest) (*v1.GetProposalResponse, error) {
+	response, err := c.getProposal.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// WithdrawProposal calls kuji.v1.AdminService.WithdrawProposal.
+func (c *adminServiceClient) WithdrawProposal(ctx context.Context, req *v1.WithdrawProposalRequest) (*v1.WithdrawProposalResponse, error) {
+	response, err := c.withdrawProposal.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ApproveCatalog calls kuji.v1.AdminService.ApproveCatalog.
+func (c *adminServiceClient) ApproveCatalog(ctx context.Context, req *v1.ApproveCatalogRequest) (*v1.ApproveCatalogResponse, error) {
+	response, err := c.approveCatalog.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // AdminServiceHandler is an implementation of the kuji.v1.AdminService service.
 type AdminServiceHandler interface {
 	// ApplyCatalog makes a catalog the one in force, or with dry_run only says
@@ -483,6 +659,25 @@ type AdminServiceHandler interface {
 	Backup(context.Context, *v1.BackupRequest, *connect.ServerStream[v1.BackupResponse]) error
 	// GetStatus returns health and counters of the server's realms.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
+	// ListKeys returns the keys of the server and what they may do, never the keys.
+	ListKeys(context.Context, *v1.ListKeysRequest) (*v1.ListKeysResponse, error)
+	// ListSlow returns calls of late that took long.
+	ListSlow(context.Context, *v1.ListSlowRequest) (*v1.ListSlowResponse, error)
+	// Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
+	// a time, on one core. A server without simulations answers unimplemented.
+	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
+	// ProposeCatalog lets a catalog wait for the approval of another key.
+	ProposeCatalog(context.Context, *v1.ProposeCatalogRequest) (*v1.ProposeCatalogResponse, error)
+	// ListProposals returns the catalogs that wait for approval.
+	ListProposals(context.Context, *v1.ListProposalsRequest) (*v1.ListProposalsResponse, error)
+	// GetProposal returns a catalog that waits for approval; not_found if there is none
+	// of this number.
+	GetProposal(context.Context, *v1.GetProposalRequest) (*v1.GetProposalResponse, error)
+	// WithdrawProposal drops a catalog that waits for approval.
+	WithdrawProposal(context.Context, *v1.WithdrawProposalRequest) (*v1.WithdrawProposalResponse, error)
+	// ApproveCatalog puts a proposed catalog in force, if the one in force is still that
+	// over which it was proposed. The key that proposed it may not.
+	ApproveCatalog(context.Context, *v1.ApproveCatalogRequest) (*v1.ApproveCatalogResponse, error)
 }
 
 // NewAdminServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -606,6 +801,62 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	adminServiceListKeysHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceListKeysProcedure,
+		svc.ListKeys,
+		connect.WithSchema(adminServiceMethods.ByName("ListKeys")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceListSlowHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceListSlowProcedure,
+		svc.ListSlow,
+		connect.WithSchema(adminServiceMethods.ByName("ListSlow")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceSimulateHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceSimulateProcedure,
+		svc.Simulate,
+		connect.WithSchema(adminServiceMethods.ByName("Simulate")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceProposeCatalogHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceProposeCatalogProcedure,
+		svc.ProposeCatalog,
+		connect.WithSchema(adminServiceMethods.ByName("ProposeCatalog")),
+		connect.WithIdempotency(connect.IdempotencyIdempotent),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceListProposalsHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceListProposalsProcedure,
+		svc.ListProposals,
+		connect.WithSchema(adminServiceMethods.ByName("ListProposals")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceGetProposalHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceGetProposalProcedure,
+		svc.GetProposal,
+		connect.WithSchema(adminServiceMethods.ByName("GetProposal")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceWithdrawProposalHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceWithdrawProposalProcedure,
+		svc.WithdrawProposal,
+		connect.WithSchema(adminServiceMethods.ByName("WithdrawProposal")),
+		connect.WithIdempotency(connect.IdempotencyIdempotent),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceApproveCatalogHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceApproveCatalogProcedure,
+		svc.ApproveCatalog,
+		connect.WithSchema(adminServiceMethods.ByName("ApproveCatalog")),
+		connect.WithIdempotency(connect.IdempotencyIdempotent),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/kuji.v1.AdminService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case AdminServiceApplyCatalogProcedure:
@@ -644,6 +895,22 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceBackupHandler.ServeHTTP(w, r)
 		case AdminServiceGetStatusProcedure:
 			adminServiceGetStatusHandler.ServeHTTP(w, r)
+		case AdminServiceListKeysProcedure:
+			adminServiceListKeysHandler.ServeHTTP(w, r)
+		case AdminServiceListSlowProcedure:
+			adminServiceListSlowHandler.ServeHTTP(w, r)
+		case AdminServiceSimulateProcedure:
+			adminServiceSimulateHandler.ServeHTTP(w, r)
+		case AdminServiceProposeCatalogProcedure:
+			adminServiceProposeCatalogHandler.ServeHTTP(w, r)
+		case AdminServiceListProposalsProcedure:
+			adminServiceListProposalsHandler.ServeHTTP(w, r)
+		case AdminServiceGetProposalProcedure:
+			adminServiceGetProposalHandler.ServeHTTP(w, r)
+		case AdminServiceWithdrawProposalProcedure:
+			adminServiceWithdrawProposalHandler.ServeHTTP(w, r)
+		case AdminServiceApproveCatalogProcedure:
+			adminServiceApproveCatalogHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -723,4 +990,36 @@ func (UnimplementedAdminServiceHandler) Backup(context.Context, *v1.BackupReques
 
 func (UnimplementedAdminServiceHandler) GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.GetStatus is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) ListKeys(context.Context, *v1.ListKeysRequest) (*v1.ListKeysResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ListKeys is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) ListSlow(context.Context, *v1.ListSlowRequest) (*v1.ListSlowResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ListSlow is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.Simulate is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) ProposeCatalog(context.Context, *v1.ProposeCatalogRequest) (*v1.ProposeCatalogResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ProposeCatalog is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) ListProposals(context.Context, *v1.ListProposalsRequest) (*v1.ListProposalsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ListProposals is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) GetProposal(context.Context, *v1.GetProposalRequest) (*v1.GetProposalResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.GetProposal is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) WithdrawProposal(context.Context, *v1.WithdrawProposalRequest) (*v1.WithdrawProposalResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.WithdrawProposal is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) ApproveCatalog(context.Context, *v1.ApproveCatalogRequest) (*v1.ApproveCatalogResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ApproveCatalog is not implemented"))
 }

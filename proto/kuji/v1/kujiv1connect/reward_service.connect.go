@@ -122,6 +122,10 @@ const (
 	// RewardServiceListCatalogsProcedure is the fully-qualified name of the RewardService's
 	// ListCatalogs RPC.
 	RewardServiceListCatalogsProcedure = "/kuji.v1.RewardService/ListCatalogs"
+	// RewardServiceGetAccessProcedure is the fully-qualified name of the RewardService's GetAccess RPC.
+	RewardServiceGetAccessProcedure = "/kuji.v1.RewardService/GetAccess"
+	// RewardServiceGetEpochProcedure is the fully-qualified name of the RewardService's GetEpoch RPC.
+	RewardServiceGetEpochProcedure = "/kuji.v1.RewardService/GetEpoch"
 )
 
 // RewardServiceClient is a client for the kuji.v1.RewardService service.
@@ -236,6 +240,13 @@ type RewardServiceClient interface {
 	// ListCatalogs returns the catalogs that were put in force, as far back as the
 	// log goes. The first call after a start reads the log.
 	ListCatalogs(context.Context, *v1.ListCatalogsRequest) (*v1.ListCatalogsResponse, error)
+	// GetAccess returns what the key, or the token, of the request may do, and what the
+	// server has. Any may call it.
+	GetAccess(context.Context, *v1.GetAccessRequest) (*v1.GetAccessResponse, error)
+	// GetEpoch returns an epoch's commitment to its seed and, once it is revealed, the
+	// seed; not_found if the log has none of this number any more. It may read much of
+	// the log.
+	GetEpoch(context.Context, *v1.GetEpochRequest) (*v1.GetEpochResponse, error)
 }
 
 // NewRewardServiceClient constructs a client for the kuji.v1.RewardService service. By default, it
@@ -499,6 +510,20 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getAccess: connect.NewClient[v1.GetAccessRequest, v1.GetAccessResponse](
+			httpClient,
+			baseURL+RewardServiceGetAccessProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("GetAccess")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		getEpoch: connect.NewClient[v1.GetEpochRequest, v1.GetEpochResponse](
+			httpClient,
+			baseURL+RewardServiceGetEpochProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("GetEpoch")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -543,6 +568,8 @@ type rewardServiceClient struct {
 	getOdds       *connect.Client[v1.GetOddsRequest, v1.GetOddsResponse]
 	exportCatalog *connect.Client[v1.ExportCatalogRequest, v1.ExportCatalogResponse]
 	listCatalogs  *connect.Client[v1.ListCatalogsRequest, v1.ListCatalogsResponse]
+	getAccess     *connect.Client[v1.GetAccessRequest, v1.GetAccessResponse]
+	getEpoch      *connect.Client[v1.GetEpochRequest, v1.GetEpochResponse]
 }
 
 // Draw calls kuji.v1.RewardService.Draw.
@@ -888,6 +915,24 @@ func (c *rewardServiceClient) ListCatalogs(ctx context.Context, req *v1.ListCata
 	return nil, err
 }
 
+// GetAccess calls kuji.v1.RewardService.GetAccess.
+func (c *rewardServiceClient) GetAccess(ctx context.Context, req *v1.GetAccessRequest) (*v1.GetAccessResponse, error) {
+	response, err := c.getAccess.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetEpoch calls kuji.v1.RewardService.GetEpoch.
+func (c *rewardServiceClient) GetEpoch(ctx context.Context, req *v1.GetEpochRequest) (*v1.GetEpochResponse, error) {
+	response, err := c.getEpoch.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // RewardServiceHandler is an implementation of the kuji.v1.RewardService service.
 type RewardServiceHandler interface {
 	// Draw takes outcomes from a pool for a player.
@@ -1000,6 +1045,13 @@ type RewardServiceHandler interface {
 	// ListCatalogs returns the catalogs that were put in force, as far back as the
 	// log goes. The first call after a start reads the log.
 	ListCatalogs(context.Context, *v1.ListCatalogsRequest) (*v1.ListCatalogsResponse, error)
+	// GetAccess returns what the key, or the token, of the request may do, and what the
+	// server has. Any may call it.
+	GetAccess(context.Context, *v1.GetAccessRequest) (*v1.GetAccessResponse, error)
+	// GetEpoch returns an epoch's commitment to its seed and, once it is revealed, the
+	// seed; not_found if the log has none of this number any more. It may read much of
+	// the log.
+	GetEpoch(context.Context, *v1.GetEpochRequest) (*v1.GetEpochResponse, error)
 }
 
 // NewRewardServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -1259,6 +1311,20 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceGetAccessHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceGetAccessProcedure,
+		svc.GetAccess,
+		connect.WithSchema(rewardServiceMethods.ByName("GetAccess")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceGetEpochHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceGetEpochProcedure,
+		svc.GetEpoch,
+		connect.WithSchema(rewardServiceMethods.ByName("GetEpoch")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/kuji.v1.RewardService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case RewardServiceDrawProcedure:
@@ -1339,6 +1405,10 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceExportCatalogHandler.ServeHTTP(w, r)
 		case RewardServiceListCatalogsProcedure:
 			rewardServiceListCatalogsHandler.ServeHTTP(w, r)
+		case RewardServiceGetAccessProcedure:
+			rewardServiceGetAccessHandler.ServeHTTP(w, r)
+		case RewardServiceGetEpochProcedure:
+			rewardServiceGetEpochHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -1502,4 +1572,12 @@ func (UnimplementedRewardServiceHandler) ExportCatalog(context.Context, *v1.Expo
 
 func (UnimplementedRewardServiceHandler) ListCatalogs(context.Context, *v1.ListCatalogsRequest) (*v1.ListCatalogsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListCatalogs is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) GetAccess(context.Context, *v1.GetAccessRequest) (*v1.GetAccessResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetAccess is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) GetEpoch(context.Context, *v1.GetEpochRequest) (*v1.GetEpochResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetEpoch is not implemented"))
 }

@@ -1,0 +1,240 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// namedCatalog is a catalog with a name and a pool.
+func namedCatalog(t testing.TB, name string, weight int) *catalog.Catalog {
+	t.Helper()
+	return parse(t, fmt.Sprintf(`{kuji: 1, name: %q, items: {opal: {}}, pools: {free: {entries: [{id: a, weight: %d, reward: {items: {opal: 1}}}, {id: b, weight: 1}]}}}`, name, weight))
+}
+
+// TestProposals: a catalog waits until somebody else approves it. The log says who did what, and a
+// verifier decides all of it again.
+func TestProposals(t *testing.T) {
+	disk := vfs.NewMem()
+	e, r := open(t, "data", worldOptions{FS: disk})
+	ps, ctx := kuji.ProposalsOf(r), t.Context()
+	v := r.Stats().CatalogVersion
+	designer, lead := kuji.Note{By: "designer", Reason: "summer", Metadata: "T-1"}, kuji.Note{By: "lead", Reason: "looks right"}
+
+	first, err := ps.Propose(ctx, namedCatalog(t, "one", 2), &v, designer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ps.Propose(ctx, namedCatalog(t, "one", 2), nil, designer)
+	if err != nil || again != first || first.Number != 1 || first.Over != v || first.Name != "one" || first.Note != designer || first.Position == 0 {
+		t.Errorf("%+v, then %+v, %v", first, again, err)
+	}
+	second, err := ps.Propose(ctx, namedCatalog(t, "two", 3), nil, lead)
+	if err != nil || second.Number != 2 {
+		t.Fatalf("%+v, %v", second, err)
+	}
+	if all, err := ps.All(ctx); err != nil || len(all) != 2 || all[0] != first || all[1] != second {
+		t.Errorf("%+v, %v", all, err)
+	}
+	got, c, err := ps.Get(ctx, 1)
+	if err != nil || got != first || c.Hash() != namedCatalog(t, "one", 2).Hash() {
+		t.Errorf("%+v, %v", got, err)
+	}
+
+	for name, refused := range map[string]func() error{
+		"its own":      func() error { _, err := ps.Approve(ctx, 1, kuji.Note{By: "designer"}); return err },
+		"over another": func() error { _, err := ps.Propose(ctx, namedCatalog(t, "three", 4), new(v+1), lead); return err },
+		"another kind": func() error {
+			_, err := ps.Propose(ctx, parse(t, "{kuji: 1, items: {gem: {}}, pools: {free: {entries: [{id: a, weight: 1}]}}}"), nil, lead)
+			return err
+		},
+		"what is there": func() error { _, err := ps.Propose(ctx, mustInForce(t, r), nil, lead); return err },
+	} {
+		if err := refused(); kuji.CodeOf(err) != kuji.CodeConflict {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err = ps.Approve(ctx, 9, lead)
+	wantCode(t, err, kuji.CodeNotFound)
+
+	res, err := ps.Approve(ctx, 1, lead)
+	if err != nil || res.Receipt.CatalogVersion != v+1 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if repeat, err := ps.Approve(ctx, 1, lead); err != nil || repeat.Receipt != res.Receipt {
+		t.Errorf("%+v, %v, want the first answer", repeat, err)
+	}
+	if in, err := r.Catalogs().InForce(ctx); err != nil || in.Catalog.Name != "one" || in.Version != v+1 {
+		t.Errorf("%+v, %v", in, err)
+	}
+	_, err = ps.Approve(ctx, 2, designer) // it was made over the version before
+	wantCode(t, err, kuji.CodeConflict)
+	if ok, err := ps.Withdraw(ctx, 2, kuji.Note{By: "lead"}); !ok || err != nil {
+		t.Error(ok, err)
+	}
+	if ok, err := ps.Withdraw(ctx, 2, kuji.Note{By: "lead"}); ok || err != nil {
+		t.Error(ok, err)
+	}
+	if versions, err := r.Catalogs().Versions(ctx); err != nil || versions[len(versions)-1].Note != lead || versions[len(versions)-1].Name != "one" {
+		t.Errorf("%+v, %v", versions, err)
+	}
+	if third, err := ps.Propose(ctx, namedCatalog(t, "three", 4), nil, kuji.Note{}); err != nil || third.Number != 3 {
+		t.Errorf("%+v, %v", third, err)
+	}
+	if _, err := ps.Approve(ctx, 3, kuji.Note{}); err == nil || !strings.Contains(err.Error(), "server with keys") {
+		t.Errorf("nobody approves what nobody proposed: %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, rec := range verified(t, disk, "data") {
+		if rec.Proposal > 0 {
+			said = append(said, fmt.Sprint(rec.Kind, rec.Proposal, " ", rec.By, "/", rec.ProposedBy, "/", rec.ProposedWhy, " ", rec.NewCatalogVersion))
+		}
+	}
+	want := fmt.Sprintf("propose1 designer// 0, propose2 lead// 0, approve1 lead/designer/summer %d, withdraw2 lead// 0, propose3 // 0", v+1)
+	if got := strings.Join(said, ", "); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+func mustInForce(t testing.TB, r *kuji.Realm) *catalog.Catalog {
+	t.Helper()
+	v, err := r.Catalogs().InForce(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Catalog
+}
+
+// TestProposalsAreBounded: so many can wait, and not more.
+func TestProposalsAreBounded(t *testing.T) {
+	_, r := open(t, t.TempDir(), worldOptions{})
+	ps := kuji.ProposalsOf(r)
+	for i := range 20 {
+		if _, err := ps.Propose(t.Context(), namedCatalog(t, "n", 2+i), nil, kuji.Note{By: "a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := ps.Propose(t.Context(), namedCatalog(t, "n", 100), nil, kuji.Note{By: "a"})
+	wantCode(t, err, kuji.CodeConflict)
+	if ok, err := ps.Withdraw(t.Context(), 7, kuji.Note{}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if p, err := ps.Propose(t.Context(), namedCatalog(t, "n", 100), nil, kuji.Note{By: "a"}); err != nil || p.Number != 21 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestProposeFirst: the first catalog of a realm is applied.
+func TestProposeFirst(t *testing.T) {
+	e, err := openWorld("data", worldOptions{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r, err := e.Realm("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = kuji.ProposalsOf(r).Propose(t.Context(), namedCatalog(t, "n", 2), nil, kuji.Note{By: "a"})
+	if code := kuji.CodeOf(err); code != kuji.CodeConflict && code != kuji.CodeFormat {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestProposalsThroughCrashes: the power is cut at every write while a large catalog is proposed and
+// approved. What was acknowledged is there, and nothing in part.
+func TestProposalsThroughCrashes(t *testing.T) {
+	var items strings.Builder
+	for i := range 9000 {
+		fmt.Fprintf(&items, "item-%d: {name: 'A thing with the number %d'}, ", i, i)
+	}
+	large := parse(t, "{kuji: 1, name: large, items: {"+items.String()+"}, pools: {free: {entries: [{id: a, weight: 2}]}}}")
+	disk := vfs.NewMem()
+	e, _ := open(t, "data", worldOptions{FS: disk})
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// work proposes, approves, and returns how far it came.
+	work := func(disk *vfs.Mem) (did int) {
+		e, err := openWorld("data", worldOptions{FS: disk})
+		if err != nil {
+			return 0
+		}
+		defer e.Close()
+		r, err := e.Realm("test")
+		if err != nil {
+			return 0
+		}
+		p, err := kuji.ProposalsOf(r).Propose(t.Context(), large, nil, kuji.Note{By: "a"})
+		if err != nil {
+			return 0
+		}
+		if _, err := kuji.ProposalsOf(r).Approve(t.Context(), p.Number, kuji.Note{By: "b"}); err != nil {
+			return 1
+		}
+		return 2
+	}
+	dry := disk.KillClone()
+	_, from := dry.Ops()
+	if did := work(dry); did != 2 {
+		t.Fatal(did)
+	}
+	_, to := dry.Ops()
+	seen := [3]int{}
+	for step := range to - from {
+		cut := disk.KillClone()
+		cut.CutPowerAfter(step)
+		did := work(cut)
+		seen[did]++
+		for crashed := range cut.CrashSamples(2, uint64(step), false) {
+			if err := wantProposed(t, crashed, did, large); err != nil {
+				t.Fatalf("power cut before step %d: %v", step, err)
+			}
+		}
+	}
+	if seen[0] == 0 || seen[1] == 0 || seen[2] == 0 {
+		t.Errorf("cut off before, between and after: %v", seen)
+	}
+}
+
+// wantProposed opens what a crash has left, and says what is wrong: did is how far the work had come for
+// certain.
+func wantProposed(t *testing.T, disk *vfs.Mem, did int, large *catalog.Catalog) error {
+	e, err := openWorld("data", worldOptions{FS: disk})
+	if err != nil {
+		return err
+	}
+	r, err := e.Realm("test")
+	if err != nil {
+		return errors.Join(err, e.Close())
+	}
+	in, err := r.Catalogs().InForce(t.Context())
+	if err != nil {
+		return errors.Join(err, e.Close())
+	}
+	_, c, err := kuji.ProposalsOf(r).Get(t.Context(), 1)
+	inForce, waits := in.Catalog.Hash() == large.Hash(), err == nil && c.Hash() == large.Hash()
+	switch {
+	case inForce && waits:
+		err = errors.New("it is in force, and waits")
+	case did == 2 && !inForce, did == 1 && !inForce && !waits:
+		err = fmt.Errorf("%d steps were acknowledged; in force: %v, waits: %v", did, inForce, waits)
+	case !waits && kuji.CodeOf(err) != kuji.CodeNotFound:
+		err = fmt.Errorf("in part: %w", err)
+	default:
+		err = nil
+	}
+	if err := errors.Join(err, e.Close()); err != nil {
+		return err
+	}
+	_, err = verifyIn(disk, "data", "test", nil)
+	return err
+}
