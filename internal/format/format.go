@@ -116,6 +116,14 @@ var levels = append([]row{
 		{"catalog", "rounds"},
 		{"catalog", "purchases"},
 	}},
+	{Level: 6, Snapshot: 9, Catalog: 6, Words: []Word{
+		{"catalog", "language"},
+		{"catalog", "name: by language"},
+		{"catalog", "description"},
+		{"catalog", "rarities"},
+		{"catalog", "icon"},
+		{"catalog", "metadata"},
+	}},
 }, probe...)
 
 // Need returns the level that a word needs: First for those that the table does not have.
