@@ -43,7 +43,7 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 // words returns the catalog's words that not every format level has, each once: see package format. The
 // form has the version that the newest word needs, so without new words a catalog keeps its hash.
 func (c *Catalog) words() []format.Word {
-	all := slices.Concat(c.itemWords(), c.displayWords(), probeWords(c))
+	all := slices.Concat(c.itemWords(), displayWords(c), probeWords(c))
 	for _, w := range []struct {
 		name string
 		used bool
@@ -331,7 +331,7 @@ func (c *Catalog) code(x *coder) {
 		x.text(&c.Idempotency.Purchases, MaxPurchases)
 	}
 	if x.version >= 6 {
-		c.codeTexts(x)
+		codeTexts(c, x)
 	}
 }
 

@@ -5,7 +5,10 @@
 // stock or the log, and imports nothing of the project but internal/document and internal/format.
 package catalog
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // Limits of the format. They are constants: a setting must never make a log unreadable.
 const (
@@ -89,6 +92,9 @@ type Item struct {
 	Display Display  `json:"display,omitzero"`
 	Extend  bool     `json:"extend,omitempty"` // of one that lasts: what comes while some is held begins to last when that goes
 }
+
+// Equal reports whether two items are the same in all that a catalog says of them.
+func (i *Item) Equal(o *Item) bool { return reflect.DeepEqual(i, o) }
 
 // Mode says how a pool chooses among its entries.
 type Mode uint8

@@ -107,7 +107,7 @@ func (k *check) run() {
 		k.thereAre("a rarity", texts(k.c.Rarities, func(r *Rarity) string { return r.ID }))
 	}
 	rootShape.check(&k.report, k.c)
-	k.checkDisplays()
+	checkDisplays(k)
 	k.at("seasons", k.checkSeasons)
 	k.at("items", k.checkItems)
 	k.checkStart()

@@ -84,14 +84,22 @@ type Shown struct {
 	Metadata                        []Metadata
 }
 
-// Displays returns how many things people see of the catalog: all items, pools, counters, quests and rounds.
-func (c *Catalog) Displays() int {
+// Displays are all things that people see of a catalog: its items first, then its pools, counters, quests and
+// rounds, each in the order of the catalog.
+type Displays struct{ c *Catalog }
+
+// DisplaysOf returns what people see of a catalog.
+func DisplaysOf(c *Catalog) Displays { return Displays{c} }
+
+// Len returns how many there are.
+func (d Displays) Len() int {
+	c := d.c
 	return len(c.Items) + len(c.Pools) + len(c.Counters) + len(c.Quests) + len(c.Rounds)
 }
 
-// Display returns one of them, from 0 on: items first, then pools, counters, quests and rounds, each in the
-// order of the catalog.
-func (c *Catalog) Display(i int) Displayed {
+// At returns one of them, from 0 on.
+func (d Displays) At(i int) Displayed {
+	c := d.c
 	if i < len(c.Items) {
 		it := &c.Items[i]
 		return Displayed{DisplayItem, it.ID, it.Name, &it.Display}
@@ -112,10 +120,11 @@ func (c *Catalog) Display(i int) Displayed {
 	return Displayed{DisplayRound, r.ID, r.Name, &r.Display}
 }
 
-func (c *Catalog) displays() iter.Seq[Displayed] {
+// All yields all of them.
+func (d Displays) All() iter.Seq[Displayed] {
 	return func(yield func(Displayed) bool) {
-		for i := range c.Displays() {
-			if !yield(c.Display(i)) {
+		for i := range d.Len() {
+			if !yield(d.At(i)) {
 				return
 			}
 		}
@@ -126,8 +135,8 @@ func (c *Catalog) displays() iter.Seq[Displayed] {
 func (c *Catalog) TextLanguage() string { return cmp.Or(c.Language, DefaultLanguage) }
 
 // Languages returns the languages of all displays: that of the catalog first, then the others in order.
-func (c *Catalog) Languages() []string {
-	known := map[string]bool{}
+func (d Displays) Languages() []string {
+	c, known := d.c, map[string]bool{}
 	add := func(all Texts) {
 		for _, t := range all {
 			known[cmp.Or(t.Language, c.TextLanguage())] = true
@@ -137,9 +146,9 @@ func (c *Catalog) Languages() []string {
 	for i := range c.Rarities {
 		add(c.Rarities[i].Names)
 	}
-	for d := range c.displays() {
-		add(d.Names)
-		add(d.Description)
+	for one := range d.All() {
+		add(one.Names)
+		add(one.Description)
 	}
 	delete(known, c.TextLanguage())
 	return append([]string{c.TextLanguage()}, slices.Collect(keys(known))...)
@@ -148,7 +157,7 @@ func (c *Catalog) Languages() []string {
 // Fallback returns the languages in which to look for a text, the wanted one first: zh-Hant-TW, zh-Hant, zh,
 // and then the catalog's. Tags of BCP 47 are compared without regard to case. Of an empty one, the catalog's
 // language is the only one.
-func (c *Catalog) Fallback(wanted string) (all []string) {
+func (d Displays) Fallback(wanted string) (all []string) {
 	for tag := wanted; tag != ""; {
 		all = append(all, tag)
 		at := strings.LastIndexByte(tag, '-')
@@ -159,10 +168,10 @@ func (c *Catalog) Fallback(wanted string) (all []string) {
 			tag = tag[:len(tag)-2]
 		}
 	}
-	return append(all, c.TextLanguage())
+	return append(all, d.c.TextLanguage())
 }
 
-// In returns the text in the first of some languages that it is in: see [Catalog.Fallback]. Without any of
+// In returns the text in the first of some languages that it is in: see [Displays.Fallback]. Without any of
 // them, it is the text that names no language, or else empty.
 func (t Texts) In(languages []string) string {
 	for _, l := range languages {
@@ -184,7 +193,7 @@ func (t Texts) of(language string) string {
 	return ""
 }
 
-// In returns what is shown in the first of some languages in which each text is: see [Catalog.Fallback].
+// In returns what is shown in the first of some languages in which each text is: see [Displays.Fallback].
 func (d Displayed) In(languages []string) Shown {
 	return Shown{
 		Name: cmp.Or(d.Names.In(languages), d.Name), Description: d.Description.In(languages),
@@ -195,10 +204,10 @@ func (d Displayed) In(languages []string) Shown {
 // NameIn returns the name of a rarity as [Displayed.In] does.
 func (r *Rarity) NameIn(languages []string) string { return cmp.Or(r.Names.In(languages), r.Name) }
 
-// NameIn returns the name of the catalog as [Displayed.In] does.
-func (c *Catalog) NameIn(languages []string) string { return cmp.Or(c.Names.In(languages), c.Name) }
+// Name returns the name of the catalog as [Displayed.In] does.
+func (d Displays) Name(languages []string) string { return cmp.Or(d.c.Names.In(languages), d.c.Name) }
 
-// languageShape is a language tag.
+// languageTag is a language tag.
 var languageTag = &scalar[string]{
 	text: "a language tag such as en, pt-BR or zh-Hant", take: (*reader).text,
 	parse:  func(text string) (string, string, bool) { return text, likeLanguage(text), true },
@@ -538,14 +547,14 @@ var kindKeys = map[DisplayKind]string{
 }
 
 // checkDisplays checks what the table cannot say of displays.
-func (k *check) checkDisplays() {
+func checkDisplays(k *check) {
 	if k.c.Language == DefaultLanguage {
 		k.faultAt("language", "expected none for %s", DefaultLanguage)
 	}
 	if k.fresh && turns(k.c.Name) {
 		k.faultAt("name", "expected a text without characters that change the direction of texts")
 	}
-	for d := range k.c.displays() {
+	for d := range DisplaysOf(k.c).All() {
 		bytes := 0
 		for _, m := range d.Metadata {
 			bytes += len(m.Key) + len(m.Value)
@@ -566,13 +575,13 @@ func (k *check) checkDisplays() {
 	}
 }
 
-// displayWords returns the words about displays that the catalog uses.
-func (c *Catalog) displayWords() (all []format.Word) {
+// displayWords returns the words about displays that a catalog uses.
+func displayWords(c *Catalog) (all []format.Word) {
 	used := map[string]bool{"language": c.Language != "", "rarities": len(c.Rarities) > 0, "name: by language": len(c.Names) > 0}
 	for i := range c.Rarities {
 		used["name: by language"] = used["name: by language"] || len(c.Rarities[i].Names) > 0
 	}
-	for d := range c.displays() {
+	for d := range DisplaysOf(c).All() {
 		for word, is := range map[string]bool{"name: by language": len(d.Names) > 0, "description": len(d.Description) > 0, "icon": d.Icon != "", "metadata": len(d.Metadata) > 0} {
 			used[word] = used[word] || is
 		}
@@ -625,8 +634,8 @@ func (r *Rarity) code(x *coder) {
 	r.Names.code(x)
 }
 
-// codeTexts is what version 6 of the form says of the catalog in addition.
-func (c *Catalog) codeTexts(x *coder) {
+// codeTexts is what version 6 of the form says of a catalog in addition.
+func codeTexts(c *Catalog, x *coder) {
 	x.text(&c.Language, MaxLanguage)
 	c.Names.code(x)
 	many(x, &c.Rarities, MaxRarities, 3, (*Rarity).code)

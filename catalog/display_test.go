@@ -53,10 +53,11 @@ func parsed(t *testing.T, yaml string) *catalog.Catalog {
 // TestDisplays reads displays in languages that are there, that are nearly there, and that are not.
 func TestDisplays(t *testing.T) {
 	c := parsed(t, displaysYAML)
-	if got := c.Languages(); !slices.Equal(got, []string{"ja", "de", "en", "pt-BR", "zh-Hant"}) {
+	all := catalog.DisplaysOf(c)
+	if got := all.Languages(); !slices.Equal(got, []string{"ja", "de", "en", "pt-BR", "zh-Hant"}) {
 		t.Errorf("languages %q", got)
 	}
-	shown := func(i int, language string) catalog.Shown { return c.Display(i).In(c.Fallback(language)) }
+	shown := func(i int, language string) catalog.Shown { return all.At(i).In(all.Fallback(language)) }
 	want := catalog.Shown{Name: "Sword", Description: "二行\nです", Rarity: "epic", Icon: "/icons/sword.png", Metadata: []catalog.Metadata{
 		{Key: "power", Value: "9.50"}, {Key: "cursed", Value: "true"}, {Key: "note"}, {Key: "hex", Value: "0x10"},
 	}}
@@ -78,11 +79,11 @@ func TestDisplays(t *testing.T) {
 	if d := shown(5, "en").Description; d != "Once" {
 		t.Errorf("a quest's description: %q", d)
 	}
-	if a, b, d := c.Rarities[1].NameIn(c.Fallback("de-AT")), c.Rarities[0].NameIn(c.Fallback("de")), c.NameIn(c.Fallback("de")); a != "Episch" || b != "" || d != "店" {
+	if a, b, d := c.Rarities[1].NameIn(all.Fallback("de-AT")), c.Rarities[0].NameIn(all.Fallback("de")), all.Name(all.Fallback("de")); a != "Episch" || b != "" || d != "店" {
 		t.Errorf("names %q, %q and %q", a, b, d)
 	}
-	if n := c.Displays(); n != 7 || c.Display(6).Kind != catalog.DisplayRound || c.Display(6).ID != "duel" {
-		t.Errorf("%d displays, the last %+v", n, c.Display(6))
+	if n := all.Len(); n != 7 || all.At(6).Kind != catalog.DisplayRound || all.At(6).ID != "duel" {
+		t.Errorf("%d displays, the last %+v", n, all.At(6))
 	}
 	back := parsed(t, string(c.AppendYAML(nil)))
 	if diff := cmp.Diff(c, back); diff != "" {

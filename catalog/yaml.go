@@ -55,10 +55,10 @@ func (p *Pool) Settings() []Setting {
 
 // Texts returns the settings of the catalog that are about texts and not left out: its name, the language
 // of texts, and its rarities.
-func (c *Catalog) Texts() (all []Setting) {
-	for _, f := range rootShape.present(c) {
+func (d Displays) Texts() (all []Setting) {
+	for _, f := range rootShape.present(d.c) {
 		if f.name == "name" || f.name == "language" || f.name == "rarities" {
-			all = append(all, Setting{f.name, f.write(1, c)})
+			all = append(all, Setting{f.name, f.write(1, d.c)})
 		}
 	}
 	return all

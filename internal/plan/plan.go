@@ -4,7 +4,6 @@ package plan
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -175,7 +174,7 @@ func (s *Planner) planItems(p *draft, t *rules.Tables) {
 		it := &t.Catalog.Items[i]
 		num, known := s.state.ItemNum(it.ID)
 		if _, was := s.t.ItemNum[it.ID]; was {
-			if old := &s.t.Catalog.Items[s.t.ItemAt[num]]; !reflect.DeepEqual(old, it) {
+			if old := &s.t.Catalog.Items[s.t.ItemAt[num]]; !old.Equal(it) {
 				p.add(itemChange(old, it, s.supplies[num]))
 			}
 			continue
@@ -246,7 +245,7 @@ func (s *Planner) planRealm(p *draft, c *catalog.Catalog) {
 	if was, now := guessesText(old.Guesses), guessesText(c.Guesses); was != now {
 		p.add(realmChange("guesses", was, now, "guesses of codes: %s instead of %s for each player", now, was))
 	}
-	s.planTexts(p, old, c)
+	planTexts(p, old, c)
 }
 
 func realmChange(name, before, after, format string, args ...any) view.Change {

@@ -8,12 +8,12 @@ import (
 )
 
 // planTexts says what changes about the name of the catalog, the language of its texts and its rarities.
-func (s *Planner) planTexts(p *draft, old, c *catalog.Catalog) {
+func planTexts(p *draft, old, c *catalog.Catalog) {
 	plain := len(old.Names)+len(c.Names) == 0
 	if plain && old.Name != c.Name {
 		p.add(realmChange("name", old.Name, c.Name, "name: %q instead of %q", c.Name, old.Name))
 	}
-	for _, set := range differences(old.Texts(), c.Texts()) {
+	for _, set := range differences(catalog.DisplaysOf(old).Texts(), catalog.DisplaysOf(c).Texts()) {
 		if set.Name == "name" && plain {
 			continue
 		}

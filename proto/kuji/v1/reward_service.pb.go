@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x12kuji/v1/hold.proto\x1a\x16kuji/v1/identity.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x13kuji/v1/round.proto\x1a\x14kuji/v1/stream.proto2\x93\x16\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x15kuji/v1/display.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x12kuji/v1/hold.proto\x1a\x16kuji/v1/identity.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x13kuji/v1/round.proto\x1a\x14kuji/v1/stream.proto2\xe9\x16\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
@@ -63,7 +63,8 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"ListRounds\x12\x1a.kuji.v1.ListRoundsRequest\x1a\x1b.kuji.v1.ListRoundsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetHold\x12\x17.kuji.v1.GetHoldRequest\x1a\x18.kuji.v1.GetHoldResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12K\n" +
 	"\tListHolds\x12\x19.kuji.v1.ListHoldsRequest\x1a\x1a.kuji.v1.ListHoldsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
-	"\aGetPool\x12\x17.kuji.v1.GetPoolRequest\x1a\x18.kuji.v1.GetPoolResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
+	"\aGetPool\x12\x17.kuji.v1.GetPoolRequest\x1a\x18.kuji.v1.GetPoolResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12T\n" +
+	"\fListDisplays\x12\x1c.kuji.v1.ListDisplaysRequest\x1a\x1d.kuji.v1.ListDisplaysResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
 	"\n" +
 	"GetCatalog\x12\x1a.kuji.v1.GetCatalogRequest\x1a\x1b.kuji.v1.GetCatalogResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetOdds\x12\x17.kuji.v1.GetOddsRequest\x1a\x18.kuji.v1.GetOddsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12W\n" +
@@ -106,49 +107,51 @@ var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*GetHoldRequest)(nil),        // 32: kuji.v1.GetHoldRequest
 	(*ListHoldsRequest)(nil),      // 33: kuji.v1.ListHoldsRequest
 	(*GetPoolRequest)(nil),        // 34: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),     // 35: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 36: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 37: kuji.v1.ExportCatalogRequest
-	(*ListCatalogsRequest)(nil),   // 38: kuji.v1.ListCatalogsRequest
-	(*DrawResponse)(nil),          // 39: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 40: kuji.v1.RedeemResponse
-	(*RegisterResponse)(nil),      // 41: kuji.v1.RegisterResponse
-	(*GrantResponse)(nil),         // 42: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 43: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 44: kuji.v1.TransferResponse
-	(*ProgressResponse)(nil),      // 45: kuji.v1.ProgressResponse
-	(*ClaimResponse)(nil),         // 46: kuji.v1.ClaimResponse
-	(*CollectResponse)(nil),       // 47: kuji.v1.CollectResponse
-	(*OpenRoundResponse)(nil),     // 48: kuji.v1.OpenRoundResponse
-	(*JoinResponse)(nil),          // 49: kuji.v1.JoinResponse
-	(*SettleResponse)(nil),        // 50: kuji.v1.SettleResponse
-	(*RerollResponse)(nil),        // 51: kuji.v1.RerollResponse
-	(*CancelRoundResponse)(nil),   // 52: kuji.v1.CancelRoundResponse
-	(*ConfirmResponse)(nil),       // 53: kuji.v1.ConfirmResponse
-	(*CancelResponse)(nil),        // 54: kuji.v1.CancelResponse
-	(*LinkCodeResponse)(nil),      // 55: kuji.v1.LinkCodeResponse
-	(*LinkResponse)(nil),          // 56: kuji.v1.LinkResponse
-	(*UnlinkResponse)(nil),        // 57: kuji.v1.UnlinkResponse
-	(*AtomicResponse)(nil),        // 58: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 59: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 60: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 61: kuji.v1.GetResultResponse
-	(*StreamEventsResponse)(nil),  // 62: kuji.v1.StreamEventsResponse
-	(*GetHistoryResponse)(nil),    // 63: kuji.v1.GetHistoryResponse
-	(*ListPlayersResponse)(nil),   // 64: kuji.v1.ListPlayersResponse
-	(*ListHoldersResponse)(nil),   // 65: kuji.v1.ListHoldersResponse
-	(*GetPlayerResponse)(nil),     // 66: kuji.v1.GetPlayerResponse
-	(*ListQuestsResponse)(nil),    // 67: kuji.v1.ListQuestsResponse
-	(*ListRanksResponse)(nil),     // 68: kuji.v1.ListRanksResponse
-	(*GetRoundResponse)(nil),      // 69: kuji.v1.GetRoundResponse
-	(*ListRoundsResponse)(nil),    // 70: kuji.v1.ListRoundsResponse
-	(*GetHoldResponse)(nil),       // 71: kuji.v1.GetHoldResponse
-	(*ListHoldsResponse)(nil),     // 72: kuji.v1.ListHoldsResponse
-	(*GetPoolResponse)(nil),       // 73: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 74: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 75: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 76: kuji.v1.ExportCatalogResponse
-	(*ListCatalogsResponse)(nil),  // 77: kuji.v1.ListCatalogsResponse
+	(*ListDisplaysRequest)(nil),   // 35: kuji.v1.ListDisplaysRequest
+	(*GetCatalogRequest)(nil),     // 36: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 37: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 38: kuji.v1.ExportCatalogRequest
+	(*ListCatalogsRequest)(nil),   // 39: kuji.v1.ListCatalogsRequest
+	(*DrawResponse)(nil),          // 40: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 41: kuji.v1.RedeemResponse
+	(*RegisterResponse)(nil),      // 42: kuji.v1.RegisterResponse
+	(*GrantResponse)(nil),         // 43: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 44: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 45: kuji.v1.TransferResponse
+	(*ProgressResponse)(nil),      // 46: kuji.v1.ProgressResponse
+	(*ClaimResponse)(nil),         // 47: kuji.v1.ClaimResponse
+	(*CollectResponse)(nil),       // 48: kuji.v1.CollectResponse
+	(*OpenRoundResponse)(nil),     // 49: kuji.v1.OpenRoundResponse
+	(*JoinResponse)(nil),          // 50: kuji.v1.JoinResponse
+	(*SettleResponse)(nil),        // 51: kuji.v1.SettleResponse
+	(*RerollResponse)(nil),        // 52: kuji.v1.RerollResponse
+	(*CancelRoundResponse)(nil),   // 53: kuji.v1.CancelRoundResponse
+	(*ConfirmResponse)(nil),       // 54: kuji.v1.ConfirmResponse
+	(*CancelResponse)(nil),        // 55: kuji.v1.CancelResponse
+	(*LinkCodeResponse)(nil),      // 56: kuji.v1.LinkCodeResponse
+	(*LinkResponse)(nil),          // 57: kuji.v1.LinkResponse
+	(*UnlinkResponse)(nil),        // 58: kuji.v1.UnlinkResponse
+	(*AtomicResponse)(nil),        // 59: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 60: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 61: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 62: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 63: kuji.v1.StreamEventsResponse
+	(*GetHistoryResponse)(nil),    // 64: kuji.v1.GetHistoryResponse
+	(*ListPlayersResponse)(nil),   // 65: kuji.v1.ListPlayersResponse
+	(*ListHoldersResponse)(nil),   // 66: kuji.v1.ListHoldersResponse
+	(*GetPlayerResponse)(nil),     // 67: kuji.v1.GetPlayerResponse
+	(*ListQuestsResponse)(nil),    // 68: kuji.v1.ListQuestsResponse
+	(*ListRanksResponse)(nil),     // 69: kuji.v1.ListRanksResponse
+	(*GetRoundResponse)(nil),      // 70: kuji.v1.GetRoundResponse
+	(*ListRoundsResponse)(nil),    // 71: kuji.v1.ListRoundsResponse
+	(*GetHoldResponse)(nil),       // 72: kuji.v1.GetHoldResponse
+	(*ListHoldsResponse)(nil),     // 73: kuji.v1.ListHoldsResponse
+	(*GetPoolResponse)(nil),       // 74: kuji.v1.GetPoolResponse
+	(*ListDisplaysResponse)(nil),  // 75: kuji.v1.ListDisplaysResponse
+	(*GetCatalogResponse)(nil),    // 76: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 77: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 78: kuji.v1.ExportCatalogResponse
+	(*ListCatalogsResponse)(nil),  // 79: kuji.v1.ListCatalogsResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -186,51 +189,53 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	32, // 32: kuji.v1.RewardService.GetHold:input_type -> kuji.v1.GetHoldRequest
 	33, // 33: kuji.v1.RewardService.ListHolds:input_type -> kuji.v1.ListHoldsRequest
 	34, // 34: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
-	35, // 35: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	36, // 36: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	37, // 37: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	38, // 38: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
-	39, // 39: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	40, // 40: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	41, // 41: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
-	42, // 42: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	43, // 43: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	44, // 44: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	45, // 45: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
-	46, // 46: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
-	47, // 47: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
-	48, // 48: kuji.v1.RewardService.OpenRound:output_type -> kuji.v1.OpenRoundResponse
-	49, // 49: kuji.v1.RewardService.Join:output_type -> kuji.v1.JoinResponse
-	50, // 50: kuji.v1.RewardService.Settle:output_type -> kuji.v1.SettleResponse
-	51, // 51: kuji.v1.RewardService.Reroll:output_type -> kuji.v1.RerollResponse
-	52, // 52: kuji.v1.RewardService.CancelRound:output_type -> kuji.v1.CancelRoundResponse
-	53, // 53: kuji.v1.RewardService.Confirm:output_type -> kuji.v1.ConfirmResponse
-	54, // 54: kuji.v1.RewardService.Cancel:output_type -> kuji.v1.CancelResponse
-	55, // 55: kuji.v1.RewardService.LinkCode:output_type -> kuji.v1.LinkCodeResponse
-	56, // 56: kuji.v1.RewardService.Link:output_type -> kuji.v1.LinkResponse
-	57, // 57: kuji.v1.RewardService.Unlink:output_type -> kuji.v1.UnlinkResponse
-	58, // 58: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	59, // 59: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	60, // 60: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	61, // 61: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	62, // 62: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
-	63, // 63: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
-	64, // 64: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
-	65, // 65: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
-	66, // 66: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	67, // 67: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
-	68, // 68: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
-	69, // 69: kuji.v1.RewardService.GetRound:output_type -> kuji.v1.GetRoundResponse
-	70, // 70: kuji.v1.RewardService.ListRounds:output_type -> kuji.v1.ListRoundsResponse
-	71, // 71: kuji.v1.RewardService.GetHold:output_type -> kuji.v1.GetHoldResponse
-	72, // 72: kuji.v1.RewardService.ListHolds:output_type -> kuji.v1.ListHoldsResponse
-	73, // 73: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	74, // 74: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	75, // 75: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	76, // 76: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	77, // 77: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
-	39, // [39:78] is the sub-list for method output_type
-	0,  // [0:39] is the sub-list for method input_type
+	35, // 35: kuji.v1.RewardService.ListDisplays:input_type -> kuji.v1.ListDisplaysRequest
+	36, // 36: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	37, // 37: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	38, // 38: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	39, // 39: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
+	40, // 40: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	41, // 41: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	42, // 42: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
+	43, // 43: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	44, // 44: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	45, // 45: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	46, // 46: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
+	47, // 47: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
+	48, // 48: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
+	49, // 49: kuji.v1.RewardService.OpenRound:output_type -> kuji.v1.OpenRoundResponse
+	50, // 50: kuji.v1.RewardService.Join:output_type -> kuji.v1.JoinResponse
+	51, // 51: kuji.v1.RewardService.Settle:output_type -> kuji.v1.SettleResponse
+	52, // 52: kuji.v1.RewardService.Reroll:output_type -> kuji.v1.RerollResponse
+	53, // 53: kuji.v1.RewardService.CancelRound:output_type -> kuji.v1.CancelRoundResponse
+	54, // 54: kuji.v1.RewardService.Confirm:output_type -> kuji.v1.ConfirmResponse
+	55, // 55: kuji.v1.RewardService.Cancel:output_type -> kuji.v1.CancelResponse
+	56, // 56: kuji.v1.RewardService.LinkCode:output_type -> kuji.v1.LinkCodeResponse
+	57, // 57: kuji.v1.RewardService.Link:output_type -> kuji.v1.LinkResponse
+	58, // 58: kuji.v1.RewardService.Unlink:output_type -> kuji.v1.UnlinkResponse
+	59, // 59: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	60, // 60: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	61, // 61: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	62, // 62: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	63, // 63: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	64, // 64: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
+	65, // 65: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
+	66, // 66: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
+	67, // 67: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	68, // 68: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
+	69, // 69: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
+	70, // 70: kuji.v1.RewardService.GetRound:output_type -> kuji.v1.GetRoundResponse
+	71, // 71: kuji.v1.RewardService.ListRounds:output_type -> kuji.v1.ListRoundsResponse
+	72, // 72: kuji.v1.RewardService.GetHold:output_type -> kuji.v1.GetHoldResponse
+	73, // 73: kuji.v1.RewardService.ListHolds:output_type -> kuji.v1.ListHoldsResponse
+	74, // 74: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	75, // 75: kuji.v1.RewardService.ListDisplays:output_type -> kuji.v1.ListDisplaysResponse
+	76, // 76: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	77, // 77: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	78, // 78: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	79, // 79: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
+	40, // [40:80] is the sub-list for method output_type
+	0,  // [0:40] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -246,6 +251,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_claim_proto_init()
 	file_kuji_v1_collect_proto_init()
+	file_kuji_v1_display_proto_init()
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_events_proto_init()
 	file_kuji_v1_grant_proto_init()
