@@ -17,11 +17,11 @@ import (
 type reads struct{}
 
 func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error) {
-	show, err := shower(ctx, req)
+	v, err := realmOf(ctx).Player(ctx, req.GetPlayer())
 	if err != nil {
 		return nil, err
 	}
-	v, err := realmOf(ctx).Player(ctx, req.GetPlayer())
+	show, err := shower(ctx, req)
 	if err != nil {
 		return nil, err
 	}
