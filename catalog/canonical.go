@@ -43,7 +43,7 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 // words returns the catalog's words that not every format level has, each once: see package format. The
 // form has the version that the newest word needs, so without new words a catalog keeps its hash.
 func (c *Catalog) words() []format.Word {
-	all := append(c.itemWords(), probeWords(c)...)
+	all := slices.Concat(c.itemWords(), displayWords(c), probeWords(c))
 	for _, w := range []struct {
 		name string
 		used bool
@@ -330,6 +330,9 @@ func (c *Catalog) code(x *coder) {
 		many(x, &c.Rounds, MaxRounds, 18, (*Round).code)
 		x.text(&c.Idempotency.Purchases, MaxPurchases)
 	}
+	if x.version >= 6 {
+		codeTexts(c, x)
+	}
 }
 
 func (i *Item) code(x *coder) {
@@ -338,6 +341,9 @@ func (i *Item) code(x *coder) {
 	x.name(&i.Name)
 	if x.version >= 4 {
 		i.codeRules(x)
+	}
+	if x.version >= 6 {
+		i.Display.code(x)
 	}
 }
 
@@ -376,6 +382,9 @@ func (p *Pool) code(x *coder) {
 	x.entriesLeft -= len(p.Entries)
 	if x.version >= 4 {
 		p.PriceBy.code(x)
+	}
+	if x.version >= 6 {
+		p.Display.code(x)
 	}
 }
 

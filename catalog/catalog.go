@@ -5,7 +5,10 @@
 // stock or the log, and imports nothing of the project but internal/document and internal/format.
 package catalog
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // Limits of the format. They are constants: a setting must never make a log unreadable.
 const (
@@ -51,7 +54,10 @@ const (
 
 // Catalog is a compiled catalog. Do not change it. Its slices have the order of the source.
 type Catalog struct {
-	Name        string      `json:"name,omitempty"`
+	Name        string      `json:"name,omitempty"`     // in the catalog's language
+	Names       Texts       `json:"names,omitempty"`    // in several languages: see Display
+	Language    string      `json:"language,omitempty"` // of texts that name none; empty: DefaultLanguage
+	Rarities    []Rarity    `json:"rarities,omitempty"` // from the most common to the rarest
 	Zone        Zone        `json:"zone,omitzero"`
 	Day         Day         `json:"day,omitzero"`
 	Seasons     []Season    `json:"seasons,omitempty"`
@@ -75,16 +81,20 @@ const (
 
 // Item is anything that can be held and counted.
 type Item struct {
-	ID     string   `json:"id"`
-	Kind   ItemKind `json:"kind"`
-	Name   string   `json:"name,omitempty"`
-	Lasts  int64    `json:"lasts,omitempty"` // milliseconds until a unit goes after it came; 0: it stays
-	Grows  Grows    `json:"grows,omitzero"`
-	Family string   `json:"family,omitempty"` // in a price, a condition, luck or a counter, it stands for any of its items
-	Most   uint64   `json:"most,omitempty"`   // that a player can hold; 0: as many as there can be
-	Beyond Beyond   `json:"beyond,omitzero"`
-	Extend bool     `json:"extend,omitempty"` // of one that lasts: what comes while some is held begins to last when that goes
+	ID      string   `json:"id"`
+	Kind    ItemKind `json:"kind"`
+	Name    string   `json:"name,omitempty"`
+	Lasts   int64    `json:"lasts,omitempty"` // milliseconds until a unit goes after it came; 0: it stays
+	Grows   Grows    `json:"grows,omitzero"`
+	Family  string   `json:"family,omitempty"` // in a price, a condition, luck or a counter, it stands for any of its items
+	Most    uint64   `json:"most,omitempty"`   // that a player can hold; 0: as many as there can be
+	Beyond  Beyond   `json:"beyond,omitzero"`
+	Display Display  `json:"display,omitzero"`
+	Extend  bool     `json:"extend,omitempty"` // of one that lasts: what comes while some is held begins to last when that goes
 }
+
+// Equal reports whether two items are the same in all that a catalog says of them.
+func (i *Item) Equal(o *Item) bool { return reflect.DeepEqual(i, o) }
 
 // Mode says how a pool chooses among its entries.
 type Mode uint8
@@ -99,6 +109,7 @@ const (
 type Pool struct {
 	ID         string        `json:"id"`
 	Name       string        `json:"name,omitempty"`
+	Display    Display       `json:"display,omitzero"`
 	Mode       Mode          `json:"mode"`
 	Internal   bool          `json:"internal,omitempty"`   // only rewards of other pools draw from it
 	Memoryless bool          `json:"memoryless,omitempty"` // nothing here and in pools below adapts to the player

@@ -16,10 +16,10 @@ func (c *Catalog) Check() error { return c.check(true) }
 // check is Check. A catalog from a log may promise what never comes: older builds took such ones.
 func (c *Catalog) check(fresh bool) error {
 	var errs log
-	k := check{report: report{send: func(at *log, _ bool, message string) {
+	k := check{report: report{language: c.TextLanguage(), send: func(at *log, _ bool, message string) {
 		errs.here = at.here
 		errs.add(0, 0, "%s", message)
-	}}, c: c, fresh: fresh, itemsKnown: true, poolsKnown: true}
+	}}, c: c, fresh: fresh, itemsKnown: true, poolsKnown: true, raritiesKnown: true}
 	k.run()
 	return errs.err()
 }
@@ -27,9 +27,10 @@ func (c *Catalog) check(fresh bool) error {
 // report takes the faults of a check, and knows where in the catalog the check is.
 type report struct {
 	log
-	send  func(at *log, onKey bool, message string) // takes a fault at the present path; onKey: of the last key itself
-	line  func(at []step) int                       // the line of a place in the source; nil: there is no source
-	there [len(referred)]map[string]bool            // ids that can be referred to, by index in referred; nil: any
+	send     func(at *log, onKey bool, message string) // takes a fault at the present path; onKey: of the last key itself
+	line     func(at []step) int                       // the line of a place in the source; nil: there is no source
+	language string                                    // of texts that name none; empty: not known
+	there    [len(referred)]map[string]bool            // ids that can be referred to, by index in referred; nil: any
 }
 
 // check is one pass over a compiled catalog, for [Parse] and [Decode] alike, so that no damaged log brings
@@ -39,8 +40,8 @@ type check struct {
 	report
 	c     *Catalog
 	fresh bool // false for a catalog that was taken before
-	// False if the source's items or pools could not be read. Then references to them can be anything.
-	itemsKnown, poolsKnown bool
+	// False if the source's items, pools or rarities could not be read. Then references to them can be anything.
+	itemsKnown, poolsKnown, raritiesKnown bool
 
 	pools      map[string]int // by id: index in c.Pools
 	families   map[string][]string
@@ -102,7 +103,11 @@ func (k *check) run() {
 	k.thereAre("a quest", texts(k.c.Quests, func(q *Quest) string { return q.ID }))
 	k.thereAre("a season", texts(k.c.Seasons, func(s *Season) string { return s.ID }))
 	k.thereAre("a pot", k.c.pots())
+	if k.raritiesKnown {
+		k.thereAre("a rarity", texts(k.c.Rarities, func(r *Rarity) string { return r.ID }))
+	}
 	rootShape.check(&k.report, k.c)
+	checkDisplays(k)
 	k.at("seasons", k.checkSeasons)
 	k.at("items", k.checkItems)
 	k.checkStart()

@@ -22,16 +22,17 @@ const (
 
 // Counter is a number that is kept for each player, or for the realm. What it counts moves it.
 type Counter struct {
-	ID       string `json:"id"`
-	Name     string `json:"name,omitempty"`
-	For      For    `json:"for"`
-	Of       Facts  `json:"of,omitzero"`        // none: the event of its name
-	Per      Period `json:"per"`                // over what time it counts; forever of a streak
-	Streak   Streak `json:"streak,omitzero"`    // it counts periods in a row
-	Highest  bool   `json:"highest,omitempty"`  // it keeps the highest number in place of the sum
-	Distinct uint32 `json:"distinct,omitempty"` // it counts different keys, up to so many
-	Most     Most   `json:"most,omitzero"`
-	Ranked   Ranked `json:"ranked,omitzero"` // players are ranked by it
+	ID       string  `json:"id"`
+	Name     string  `json:"name,omitempty"`
+	Display  Display `json:"display,omitzero"`
+	For      For     `json:"for"`
+	Of       Facts   `json:"of,omitzero"`        // none: the event of its name
+	Per      Period  `json:"per"`                // over what time it counts; forever of a streak
+	Streak   Streak  `json:"streak,omitzero"`    // it counts periods in a row
+	Highest  bool    `json:"highest,omitempty"`  // it keeps the highest number in place of the sum
+	Distinct uint32  `json:"distinct,omitempty"` // it counts different keys, up to so many
+	Most     Most    `json:"most,omitzero"`
+	Ranked   Ranked  `json:"ranked,omitzero"` // players are ranked by it
 }
 
 // Ranked says whether players are ranked by a counter, and what they get for their ranks when its period ends. The
@@ -106,25 +107,25 @@ func (c *Counter) Events() []string {
 var perMonthly = choiceShape[Per]{dayWord, weekWord, monthWord}
 
 var counterShape = mapping("counter",
-	"A number that is kept for each player, or for the realm. {} counts the event of its own name, which Progress brings.",
-	key("name", displayName, func(c *Counter) *string { return &c.Name }, "A name to show."),
-	keyOr("for", choiceShape[For]{
-		{"player", ForPlayer, "Each player has one."},
-		{"realm", ForRealm, "There is one for the whole realm."},
-	}, func(c *Counter) *For { return &c.For }, ForPlayer, "Whose it is."),
-	key("of", factsShape, func(c *Counter) *Facts { return &c.Of }, "What it counts. Without it, the event of its own name."),
-	keyOr[Counter, Period]("per", periods, func(c *Counter) *Period { return &c.Per }, Period{Per: PerForever},
-		"Over what time it counts. Then it begins at 0 again."),
-	key[Counter, Streak]("streak", streaks, func(c *Counter) *Streak { return &c.Streak },
-		"It counts days, weeks or months in a row in which something was counted."),
-	keyOr("highest", boolean, func(c *Counter) *bool { return &c.Highest }, false,
-		"Whether it keeps the highest number that came, in place of the sum."),
-	key("distinct", integer[uint32](1, MaxDistinct), func(c *Counter) *uint32 { return &c.Distinct },
-		"It counts different keys, up to so many: of an event those that Progress brings, otherwise the ids of what it counts."),
-	key("most", mostShape, func(c *Counter) *Most { return &c.Most }, "By how much it can move within a time. What is more does not count."),
-	key[Counter, Ranked]("ranked", rankedWords, func(c *Counter) *Ranked { return &c.Ranked },
-		"Whether players are ranked by it, the highest value first; or the rewards for ranks when its time ends, with rewards."),
-)
+	"A number that is kept for each player, or for the realm. {} counts the event of its own name, which Progress brings.", displayedAs(
+		func(c *Counter) *string { return &c.Name }, func(c *Counter) *Display { return &c.Display },
+		keyOr("for", choiceShape[For]{
+			{"player", ForPlayer, "Each player has one."},
+			{"realm", ForRealm, "There is one for the whole realm."},
+		}, func(c *Counter) *For { return &c.For }, ForPlayer, "Whose it is."),
+		key("of", factsShape, func(c *Counter) *Facts { return &c.Of }, "What it counts. Without it, the event of its own name."),
+		keyOr[Counter, Period]("per", periods, func(c *Counter) *Period { return &c.Per }, Period{Per: PerForever},
+			"Over what time it counts. Then it begins at 0 again."),
+		key[Counter, Streak]("streak", streaks, func(c *Counter) *Streak { return &c.Streak },
+			"It counts days, weeks or months in a row in which something was counted."),
+		keyOr("highest", boolean, func(c *Counter) *bool { return &c.Highest }, false,
+			"Whether it keeps the highest number that came, in place of the sum."),
+		key("distinct", integer[uint32](1, MaxDistinct), func(c *Counter) *uint32 { return &c.Distinct },
+			"It counts different keys, up to so many: of an event those that Progress brings, otherwise the ids of what it counts."),
+		key("most", mostShape, func(c *Counter) *Most { return &c.Most }, "By how much it can move within a time. What is more does not count."),
+		key[Counter, Ranked]("ranked", rankedWords, func(c *Counter) *Ranked { return &c.Ranked },
+			"Whether players are ranked by it, the highest value first; or the rewards for ranks when its time ends, with rewards."),
+	)...)
 
 // oneOrNames is an id, or a list of different ids.
 type oneOrNames struct{ oneOrList[string] }
@@ -449,6 +450,9 @@ func (c *Counter) code(x *coder) {
 	}
 	if c.Ranked.Is {
 		many(x, &c.Ranked.Rewards, MaxPrizes, 4, (*Prize).code)
+	}
+	if x.version >= 6 {
+		c.Display.code(x)
 	}
 }
 

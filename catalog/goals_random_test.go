@@ -146,7 +146,7 @@ func (w *writer) counter(k *catalog.Counter) {
 	} else {
 		w.line(4, "for: player")
 	}
-	w.name(4, k.Name)
+	w.display(k.Name, &k.Display)
 	if k.Ranked.Is {
 		w.line(4, "ranked: true")
 	}
@@ -201,7 +201,7 @@ func (w *writer) counted(indent int, key string, all []catalog.Counted) {
 func (w *writer) quest(c *catalog.Catalog, q *catalog.Quest) {
 	w.line(2, "%q:", q.ID)
 	w.line(4, "claim: %s", map[catalog.Claim]string{catalog.ClaimPlayer: "player", catalog.ClaimAutomatic: "automatic"}[q.Claim])
-	w.name(4, q.Name)
+	w.display(q.Name, &q.Display)
 	w.condition(4, &q.When)
 	if said := inferred(c, q); !said || w.optional() {
 		w.line(4, "per: %s", period(q.Per))

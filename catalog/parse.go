@@ -45,11 +45,13 @@ func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
 	}
 	c := &Catalog{}
 	r.readClocks(root)
+	r.readLanguage(root)
 	rootShape.read(r, root, c)
 	if r.full() {
 		return nil
 	}
-	rest := check{c: c, fresh: true, itemsKnown: !r.failedAt("items"), poolsKnown: !r.failedAt("pools")}
+	rest := check{c: c, fresh: true, itemsKnown: !r.failedAt("items"), poolsKnown: !r.failedAt("pools"), raritiesKnown: !r.failedAt("rarities")}
+	rest.language = r.language
 	rest.send = func(at *log, onKey bool, message string) {
 		var n *yaml.Node
 		n, r.here = locate(root, at.here, onKey)

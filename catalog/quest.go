@@ -9,13 +9,14 @@ const (
 
 // Quest is what counters must reach, and what a player gets for it.
 type Quest struct {
-	ID    string    `json:"id"`
-	Name  string    `json:"name,omitempty"`
-	When  Condition `json:"when,omitzero"` // who can claim
-	Per   Period    `json:"per"`           // when it begins again: forever means never
-	Claim Claim     `json:"claim"`
-	Tier            // of a quest without Tiers
-	Tiers []Tier    `json:"tiers,omitempty"` // claimed in order; none: the quest has one tier, Tier
+	ID      string    `json:"id"`
+	Name    string    `json:"name,omitempty"`
+	Display Display   `json:"display,omitzero"`
+	When    Condition `json:"when,omitzero"` // who can claim
+	Per     Period    `json:"per"`           // when it begins again: forever means never
+	Claim   Claim     `json:"claim"`
+	Tier              // of a quest without Tiers
+	Tiers   []Tier    `json:"tiers,omitempty"` // claimed in order; none: the quest has one tier, Tier
 }
 
 // Tier is a step of a quest.
@@ -63,8 +64,7 @@ var questShape = &object[Quest]{
 	name:  "quest",
 	doc:   "What counters must reach, and what a player gets for it.",
 	begin: func(k *report, _ *Quest) { k.thereAre("a track", nil) }, // those are of pools
-	fields: append([]field[Quest]{
-		key("name", displayName, func(q *Quest) *string { return &q.Name }, "A name to show."),
+	fields: append(displayedAs(func(q *Quest) *string { return &q.Name }, func(q *Quest) *Display { return &q.Display },
 		key("when", conditionShape, func(q *Quest) *Condition { return &q.When }, "Who can claim it."),
 		key[Quest, Period]("per", periods, func(q *Quest) *Period { return &q.Per },
 			"When it begins again. Without it, when the counters that it needs do.").writtenIf(func(q *Quest) bool {
@@ -76,7 +76,7 @@ var questShape = &object[Quest]{
 		}, func(q *Quest) *Claim { return &q.Claim }, ClaimPlayer, "Who claims it."),
 		key("tiers", list[Tier]{"tiers", tierShape, MaxTiers}, func(q *Quest) *[]Tier { return &q.Tiers },
 			"Steps that are claimed one after the other, in place of needs and reward."),
-	}, tierFields(func(q *Quest) *Tier { return &q.Tier })...),
+	), tierFields(func(q *Quest) *Tier { return &q.Tier })...),
 }
 
 // questsShape is how many tiers of quests must be claimed.
@@ -155,6 +155,9 @@ func (q *Quest) code(x *coder) {
 	kind(x, &q.Claim)
 	q.Tier.code(x)
 	many(x, &q.Tiers, MaxTiers, 4, (*Tier).code)
+	if x.version >= 6 {
+		q.Display.code(x)
+	}
 }
 
 func (t *Tier) code(x *coder) {

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"fmt"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -117,6 +118,9 @@ func drawCatalog(t *rapid.T) *written {
 	}
 	if maybe(t, "purchases") {
 		c.Idempotency.Purchases = rapid.StringMatching(`[ -~]{1,16}`).Draw(t, "purchases")
+	}
+	if rapid.Bool().Draw(t, "displays") {
+		drawDisplays(t, c)
 	}
 	w.write(t)
 	return w
@@ -572,7 +576,8 @@ func decimals(v, scale uint64) string {
 
 // A writer writes YAML, leaving out some of what is default.
 type writer struct {
-	t *rapid.T
+	t        *rapid.T
+	language string // of the catalog
 	strings.Builder
 }
 
@@ -582,12 +587,6 @@ func (w *writer) line(indent int, format string, args ...any) {
 }
 
 func (w *writer) optional() bool { return rapid.Bool().Draw(w.t, "written out") }
-
-func (w *writer) name(indent int, name string) {
-	if name != "" {
-		w.line(indent, "name: %q", name)
-	}
-}
 
 func (w *writer) stacks(indent int, key string, all []catalog.Stack) {
 	if len(all) > 0 {
@@ -627,10 +626,10 @@ var perWords = map[catalog.Per]string{catalog.PerForever: "forever", catalog.Per
 
 // write writes the catalog as YAML.
 func (w *written) write(t *rapid.T) {
-	out := &writer{t: t}
 	c := &w.want
+	out := &writer{t: t, language: c.TextLanguage()}
 	out.line(0, "kuji: 1 # comment")
-	out.name(0, c.Name)
+	out.texts(c)
 	if c.Zone.Name != "" {
 		out.line(0, "zone: %s", c.Zone.Name)
 	} else if out.optional() {
@@ -649,7 +648,7 @@ func (w *written) write(t *rapid.T) {
 	out.line(0, "items:")
 	for _, i := range c.Items {
 		switch {
-		case i.Name == "" && i.Kind == catalog.KindItem && i.Lasts == 0 && i.Family == "" && i.Most == 0:
+		case i.Name == "" && reflect.ValueOf(i.Display).IsZero() && i.Kind == catalog.KindItem && i.Lasts == 0 && i.Family == "" && i.Most == 0:
 			out.line(2, "%q: {}", i.ID)
 		default:
 			out.line(2, "%s:", i.ID)
@@ -658,7 +657,7 @@ func (w *written) write(t *rapid.T) {
 			} else if i.Name == "" || out.optional() {
 				out.line(4, `"kind": 'item'`)
 			}
-			out.name(4, i.Name)
+			out.display(i.Name, &i.Display)
 			if i.Lasts > 0 {
 				out.line(4, "lasts: %s", duration(i.Lasts))
 			}
@@ -711,7 +710,7 @@ func (w *written) write(t *rapid.T) {
 
 func (w *writer) pool(p *catalog.Pool, texts []string) {
 	w.line(2, "%s:", p.ID)
-	w.name(4, p.Name)
+	w.display(p.Name, &p.Display)
 	if p.Mode != catalog.ModeWeighted || w.optional() {
 		w.line(4, "mode: %s", map[catalog.Mode]string{catalog.ModeWeighted: "weighted", catalog.ModeRaffle: "raffle", catalog.ModeEach: "each"}[p.Mode])
 	}

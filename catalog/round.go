@@ -37,6 +37,7 @@ const (
 type Round struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name,omitempty"`
+	Display  Display  `json:"display,omitzero"`
 	Stake    Stake    `json:"stake,omitzero"`  // one of Stake and Ticket is there
 	Ticket   Ticket   `json:"ticket,omitzero"` //
 	Entrants Entrants `json:"entrants"`
@@ -104,8 +105,7 @@ func (p *Pool) opened() string {
 var roundShape = &object[Round]{
 	name: "round",
 	doc:  "What players enter, with a stake or with tickets, and what its winners get.",
-	fields: []field[Round]{
-		key("name", displayName, func(r *Round) *string { return &r.Name }, "A name to show."),
+	fields: displayedAs(func(r *Round) *string { return &r.Name }, func(r *Round) *Display { return &r.Display },
 		key("stake", stakeShape, func(r *Round) *Stake { return &r.Stake },
 			"What each entrant stakes. One of stake and ticket must be there."),
 		key("ticket", ticketShape, func(r *Round) *Ticket { return &r.Ticket },
@@ -125,7 +125,7 @@ var roundShape = &object[Round]{
 			"Who wins, and what. It is short for winners with a count of 1.").unchecked().writtenIf(func(r *Round) bool { return r.Winners.one() }),
 		key[Round, Winners]("winners", winnersShape, func(r *Round) *Winners { return &r.Winners },
 			"Who wins, and what.").must().unless("winner").writtenIf(func(r *Round) bool { return !r.Winners.one() }),
-	},
+	),
 	end: func(_ *reader, r *Round) { r.complete() },
 }
 
@@ -388,6 +388,9 @@ func (r *Round) code(x *coder) {
 	number(x, &r.Open)
 	kind(x, &r.Every)
 	r.Winners.code(x)
+	if x.version >= 6 {
+		r.Display.code(x)
+	}
 }
 
 // What a stake is of.

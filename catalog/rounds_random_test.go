@@ -164,7 +164,7 @@ func (w *writer) rounds(c *catalog.Catalog) {
 
 func (w *writer) round(r *catalog.Round) {
 	w.line(2, "%q:", r.ID)
-	w.name(4, r.Name)
+	w.display(r.Name, &r.Display)
 	most := catalog.Entrants{Min: 1, Max: catalog.MaxTicketEntrants}
 	if r.Ticket.Is {
 		w.ticket(&r.Ticket)

@@ -177,7 +177,7 @@ func TestDecodeRounds(t *testing.T) {
 		"no pot":           {after("\x04race\x00", 12, 5), "expected the id of a pot, found none"},
 		"the wrong form":   {slices.Concat(good[:7], []byte{4}, good[8:]), "more bytes"},
 		"unknown winners":  {after("\x04race\x00", 12, 16), "unknown flags 0x10"},
-		"of another level": {slices.Concat(good[:7], []byte{6}, good[8:]), "newer Kuji"},
+		"of another level": {slices.Concat(good[:7], []byte{99}, good[8:]), "newer Kuji"},
 	} {
 		_, err := catalog.Decode(c.form)
 		if err == nil || !errors.Is(err, catalog.ErrCanonical) || !strings.Contains(err.Error(), c.want) {

@@ -68,6 +68,7 @@ type node struct {
 	Properties  orderedNodes              `json:"properties"`
 	Additional  json.RawMessage           `json:"additionalProperties"`
 	MaxProps    int                       `json:"maxProperties"`
+	Names       *node                     `json:"propertyNames"`
 	Required    []string                  `json:"required"`
 	OneOf       []*node                   `json:"oneOf"`
 	Not         *node                     `json:"not"`
@@ -124,7 +125,7 @@ func reference(t *testing.T) string {
 	for _, name := range []string{"item", "pool", "bundle", "price_by", "price_step", "free", "redeem", "limit", "budget", "condition", "rolls", "track", "rising", "guarantee",
 		"weighted_entry", "raffle_entry", "each_entry", "moments", "luck", "luck_step", "reward", "times", "quantity", "idempotency", "guesses",
 		"counter", "facts", "season_period", "streak", "most", "counted", "quest", "tier", "ranked", "prize", "grows", "beyond", "day", "season",
-		"round", "stake", "stake_count", "ticket", "entrants", "winners", "winner", "win_by", "rerolls"} {
+		"round", "stake", "stake_count", "ticket", "entrants", "winners", "winner", "win_by", "rerolls", "rarity"} {
 		found := false
 		for _, d := range root.Defs {
 			if d.name == name {
@@ -136,7 +137,7 @@ func reference(t *testing.T) string {
 			t.Fatalf("no definition %s", name)
 		}
 	}
-	if len(root.Defs) != 49 { // those and id
+	if len(root.Defs) != 50 { // those and id
 		t.Fatalf("%d definitions", len(root.Defs))
 	}
 	return b.String()
@@ -225,6 +226,9 @@ func words(n *node) string {
 	case n.Type == "integer":
 		return fmt.Sprintf("a whole number from %s to %s", n.Minimum, n.Maximum)
 	case n.Type == "number":
+		if n.Minimum == "" {
+			return "a number"
+		}
 		return fmt.Sprintf("a number from %s to %s", n.Minimum, n.Maximum)
 	case n.Format == "date-time":
 		return "a time"
@@ -243,7 +247,11 @@ func words(n *node) string {
 	case n.Type == "object" && n.MaxProps > 0:
 		var inner node
 		if json.Unmarshal(n.Additional, &inner) == nil {
-			return fmt.Sprintf("a mapping from ids, at most %d, to %s", n.MaxProps, words(&inner))
+			from := "ids"
+			if n.Names != nil && n.Names.MaxLength == catalog.MaxLanguage {
+				from = "languages"
+			}
+			return fmt.Sprintf("a mapping from %s, at most %d, to %s", from, n.MaxProps, words(&inner))
 		}
 	}
 	return ""

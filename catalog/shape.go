@@ -34,6 +34,8 @@ type reader struct {
 	log
 	weights []weightRead // of the pool that is read
 	clocks  Zone         // of the catalog
+	// The language of texts that name none; empty: the source has none that can be read.
+	language string
 }
 
 func (r *reader) fail(n *yaml.Node, format string, args ...any) {
@@ -241,7 +243,7 @@ type idShape struct {
 }
 
 // referred is whose ids must stand elsewhere too; those of all others can be anything.
-var referred = [...]string{"", "an item", "an item or family", "a pool", "a track", "a counter", "a quest", "a season", "a pot"}
+var referred = [...]string{"", "an item", "an item or family", "a pool", "a track", "a counter", "a quest", "a season", "a pot", "a rarity"}
 
 const itemRef = 1 // of an item; what can be a family too follows
 

@@ -35,8 +35,13 @@ var rootShape = &object[Catalog]{
 	fields: []field[Catalog]{
 		key("kuji", integer[uint64](Format, Format), func(*Catalog) *uint64 { v := uint64(Format); return &v },
 			"The version of the catalog format: 1.").must(),
-		key("name", displayName, func(c *Catalog) *string { return &c.Name },
+		nameKey(func(c *Catalog) *string { return &c.Name }, func(c *Catalog) *Texts { return &c.Names },
 			"A name to show, for the catalog as a whole."),
+		key("language", languageTag, func(c *Catalog) *string { return &c.Language },
+			"The language of texts that name none. Without it, "+DefaultLanguage+"."),
+		key("rarities", dict[Rarity]{id("a rarity"), rarityShape, func(r *Rarity) *string { return &r.ID }, MaxRarities},
+			func(c *Catalog) *[]Rarity { return &c.Rarities },
+			"How rare things are, by id, from the most common to the rarest."),
 		keyOr[Catalog, Zone]("zone", zone, func(c *Catalog) *Zone { return &c.Zone }, Zone{},
 			"The time zone whose days, weeks and months count, by its name in the IANA database, such as Asia/Tokyo."),
 		key("day", dayShape, func(c *Catalog) *Day { return &c.Day },
@@ -75,18 +80,21 @@ var rootShape = &object[Catalog]{
 			c.Guesses = DefaultGuesses
 		}
 		c.inferPeriods()
+		if c.Language == DefaultLanguage {
+			c.Language = "" // it has one form
+		}
 	},
 }
 
 var defaultIdempotency = Idempotency{Count: DefaultIdempotencyCount, Age: DefaultIdempotencyAge}
 
-var itemShape = mapping("item", "One thing that players hold and count. {} is enough.",
+var itemShape = mapping("item", "One thing that players hold and count. {} is enough.", displayedAs(
+	func(i *Item) *string { return &i.Name }, func(i *Item) *Display { return &i.Display },
 	keyOr("kind", append(choiceShape[ItemKind]{
 		{"item", KindItem, "Anything that is held and counted."},
 		{"currency", KindCurrency, "Shown as money."},
 	}, probeKinds...), func(i *Item) *ItemKind { return &i.Kind }, KindItem,
 		"What it is shown as. The rules treat both alike."),
-	key("name", displayName, func(i *Item) *string { return &i.Name }, "A name to show."),
 	key("lasts", duration[int64](time.Millisecond, MinLasts, MaxLasts), func(i *Item) *int64 { return &i.Lasts },
 		"How long each unit lasts after it came, such as 30d; from "+document.FormatDuration(MinLasts)+" to "+document.FormatDuration(MaxLasts)+". The one that goes first is used first. Without it, units stay."),
 	key("grows", growsShape, func(i *Item) *Grows { return &i.Grows }, "How it grows by itself. Without it, it does not."),
@@ -98,7 +106,7 @@ var itemShape = mapping("item", "One thing that players hold and count. {} is en
 		"What happens to what would be more: refuse, cut or mail, or for how long mail waits.").with("most"),
 	key("family", id("a family"), func(i *Item) *string { return &i.Family },
 		"The family that it is of. In a price, a condition, luck and what counters count, the id of a family stands for any of its items."),
-)
+)...)
 
 // stacksShape is a mapping from item ids to fixed quantities.
 var stacksShape = dict[Stack]{
@@ -124,8 +132,7 @@ var poolShape = &object[Pool]{
 		k.thereAre("a track", texts(p.Tracks, func(t *Track) string { return t.Name }))
 	},
 	end: (*reader).endPool,
-	fields: []field[Pool]{
-		key("name", displayName, func(p *Pool) *string { return &p.Name }, "A name to show."),
+	fields: displayedAs(func(p *Pool) *string { return &p.Name }, func(p *Pool) *Display { return &p.Display },
 		keyOr("mode", modeWords, func(p *Pool) *Mode { return &p.Mode }, ModeWeighted,
 			"How an entry is chosen."),
 		keyOr("internal", boolean, func(p *Pool) *bool { return &p.Internal }, false,
@@ -174,7 +181,7 @@ var poolShape = &object[Pool]{
 			"The lines of the box. Each draw takes one ticket.").must().only("raffle"),
 		key("entries", list[Entry]{"entries", eachEntryShape, MaxEntries}, entriesOf,
 			"What can drop. Each entry is drawn or not, by its own chance.").must().only("each"),
-	},
+	),
 }
 
 func entriesOf(p *Pool) *[]Entry { return &p.Entries }

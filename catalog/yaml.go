@@ -53,6 +53,17 @@ func (p *Pool) Settings() []Setting {
 	return poolShape.settings(p.WeightScale, p, "entries")
 }
 
+// Texts returns the settings of the catalog that are about texts and not left out: its name, the language
+// of texts, and its rarities.
+func (d Displays) Texts() (all []Setting) {
+	for _, f := range rootShape.present(d.c) {
+		if f.name == "name" || f.name == "language" || f.name == "rarities" {
+			all = append(all, Setting{f.name, f.write(1, d.c)})
+		}
+	}
+	return all
+}
+
 // Settings returns the settings of an item that are not left out.
 func (i *Item) Settings() []Setting { return itemShape.settings(1, i, "") }
 

@@ -95,6 +95,7 @@ var needs = map[string]struct {
 	"Reverse":          {command: "admin", realm: true, whole: true},
 	"GetAccess":        {command: "any"},
 	"GetEpoch":         {command: "read", realm: true},
+	"ListDisplays":     {command: "read", realm: true},
 	"ListKeys":         {command: "admin", whole: true, server: true},
 	"ListSlow":         {command: "read", whole: true, server: true},
 	"Simulate":         {command: "simulate", realm: true, pool: true, whole: true},

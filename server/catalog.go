@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -26,6 +23,10 @@ func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest)
 	if err != nil {
 		return nil, err
 	}
+	show, err := shower(ctx, req)
+	if err != nil {
+		return nil, err
+	}
 	c := v.Catalog
 	if c == nil {
 		return &kujiv1.GetCatalogResponse{}, nil
@@ -41,24 +42,12 @@ func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest)
 			TimeOrdered: c.Idempotency.IDs == catalog.IDsTimeOrdered, AheadMs: c.Idempotency.Ahead.Milliseconds()},
 	}
 	for _, it := range c.Items[from:to] {
-		out.Items = append(out.Items, message.Item(&it))
+		out.Items = append(out.Items, show.Item(&it))
 	}
 	for i := range c.Pools {
 		out.Pools = append(out.Pools, c.Pools[i].ID)
 	}
 	return out, nil
-}
-
-// namesIn returns the items that an answer names, if the request asks for them, and no others of
-// the catalog.
-func namesIn(ctx context.Context, req interface{ GetNames() bool }, answer proto.Message) ([]*kujiv1.Item, error) {
-	if !req.GetNames() {
-		return nil, nil
-	}
-	named := map[string]bool{}
-	message.ItemsNamed(answer.ProtoReflect(), named)
-	items, err := realmOf(ctx).Catalogs().Items(ctx, slices.Collect(maps.Keys(named)))
-	return message.Each(items, message.Item), err
 }
 
 func (h catalogs) ExportCatalog(ctx context.Context, req *kujiv1.ExportCatalogRequest) (*kujiv1.ExportCatalogResponse, error) {

@@ -37,6 +37,7 @@ var mostValues = map[protoreflect.FullName]int{
 	"kuji.v1.AtomicRequest.members":             kuji.MaxAtomic,
 	"kuji.v1.BatchRequest.commands":             kuji.MaxBatch,
 	"kuji.v1.ImportCodesRequest.codes":          kuji.MaxImport,
+	"kuji.v1.ListDisplaysRequest.kinds":         len(kujiv1.DisplayKind_name),
 	"kuji.v1.StreamDrawsRequest.players":        kuji.MaxBatch,
 	"kuji.v1.StreamDrawsRequest.player_indexes": kuji.MaxBatch,
 	"kuji.v1.StreamDrawsRequest.pools":          kuji.MaxBatch,

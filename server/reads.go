@@ -21,6 +21,10 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 	if err != nil {
 		return nil, err
 	}
+	show, err := shower(ctx, req)
+	if err != nil {
+		return nil, err
+	}
 	out := &kujiv1.GetPlayerResponse{Player: &kujiv1.Player{
 		Id: v.ID, Items: message.Stacks(v.Items), Position: v.Position,
 		Pity: message.Each(v.Tracks, func(t *kuji.TrackView) *kujiv1.PlayerTrack {
@@ -36,7 +40,8 @@ func (reads) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kuji
 		}),
 		Counters: message.Each(v.Counters, message.PlayerCounter), Quests: message.Each(v.Quests, message.PlayerQuest),
 	}}
-	out.Items, err = namesIn(ctx, req, out)
+	show.Counters(out.GetPlayer().GetCounters())
+	out.Items, err = namesIn(ctx, req, show, out)
 	return out, err
 }
 
@@ -130,6 +135,10 @@ func poolLimit(l *kuji.PoolLimit) *kujiv1.Limit {
 }
 
 func (reads) ListQuests(ctx context.Context, req *kujiv1.ListQuestsRequest) (*kujiv1.ListQuestsResponse, error) {
+	show, err := shower(ctx, req)
+	if err != nil {
+		return nil, err
+	}
 	v, err := realmOf(ctx).Goals(ctx, req.GetPlayer())
 	if err != nil {
 		return nil, err
@@ -143,18 +152,27 @@ func (reads) ListQuests(ctx context.Context, req *kujiv1.ListQuestsRequest) (*ku
 		Counters: message.Each(v.Counters, message.PlayerCounter), Free: message.Each(v.Free, poolLimit),
 		CatalogVersion: v.CatalogVersion, Position: v.Position,
 	}
-	out.Items, err = namesIn(ctx, req, out)
+	show.Counters(out.GetCounters())
+	for i, q := range out.GetQuests() {
+		show.Quest(q, &v.Configs[from+i])
+	}
+	out.Items, err = namesIn(ctx, req, show, out)
 	return out, err
 }
 
 func (reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
 	pools := realmOf(ctx).Pools()
+	show, err := shower(ctx, req)
+	if err != nil {
+		return nil, err
+	}
 	from, to, invalid := page("entry_limit", req.GetEntryOffset(), req.GetEntryLimit(), math.MaxInt)
 	v, err := pools.Page(ctx, req.GetPool(), from, to-from)
 	if err := cmp.Or(err, invalid); err != nil {
 		return nil, err
 	}
 	out := &kujiv1.GetPoolResponse{Pool: message.Pool(&v, from)}
+	show.Pool(out.GetPool(), &v.Config)
 	if req.GetPlayer() != "" {
 		limits, err := pools.Limits(ctx, req.GetPool(), req.GetPlayer())
 		if err != nil {
@@ -166,7 +184,7 @@ func (reads) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.G
 		}
 		out.PlayerLimits, out.PlayerFree = message.Each(limits, message.Limit), message.Limit(free)
 	}
-	out.Items, err = namesIn(ctx, req, out)
+	out.Items, err = namesIn(ctx, req, show, out)
 	return out, err
 }
 

@@ -36,6 +36,32 @@ func largeCatalog(n int) []byte {
 	return []byte(b.String())
 }
 
+// shownCatalog is largeCatalog with the longest displays that there can be in a language, of escapes of JSON, and quests.
+func shownCatalog(n int) string {
+	long := func(of string, most int) string { return strings.Repeat(of, most/len(of)) }
+	var metadata []string
+	for i := range 16 {
+		metadata = append(metadata, fmt.Sprintf(`k%02d: %q`, i, long(`"`, 61)))
+	}
+	display := fmt.Sprintf(`{name: {en: %[1]q, de: %[1]q}, description: {en: "x", de: %[2]q}, rarity: %[3]s, icon: %[4]q, metadata: {%[5]s}`,
+		long(`"`, 256), long("\n", 2047)+"x", long("r", 64), "/"+long("i", 511), strings.Join(metadata, ", "))
+	var b strings.Builder
+	fmt.Fprintf(&b, "kuji: 1\nrarities: {%s: {}}\nitems:\n", long("r", 64))
+	for i := range n {
+		fmt.Fprintf(&b, "  item-%05d: %s}\n", i, display)
+	}
+	b.WriteString("counters:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "  counter-%05d: %s}\n", i, display)
+	}
+	b.WriteString("quests:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "  quest-%05d: %s, needs: {counter-%05d: 1}, reward: {items: {item-%05d: 1}}}\n", i, display, i, i)
+	}
+	_, pools, _ := strings.Cut(string(largeCatalog(n)), "pools:\n")
+	return b.String() + "pools:\n" + pools
+}
+
 // TestWork: no call takes more memory than it takes from the budget, apart from its request.
 func TestWork(t *testing.T) {
 	f := start(t, server.Options{})
@@ -63,6 +89,7 @@ func TestWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	holdMany(t, f, group)
+	applyTo(t, f, "shown", shownCatalog(entries))
 	for _, c := range []struct {
 		path string
 		m    proto.Message
@@ -86,6 +113,12 @@ func TestWork(t *testing.T) {
 		{"Batch", many(kuji.MaxBatch, 1)},
 		{"GetPool", &kujiv1.GetPoolRequest{Pool: "box", EntryLimit: entries}},
 		{"GetCatalog", &kujiv1.GetCatalogRequest{ItemLimit: entries}},
+		{"GetCatalog", &kujiv1.GetCatalogRequest{Realm: "shown", ItemLimit: entries, Language: "de"}},
+		{"GetPool", &kujiv1.GetPoolRequest{Realm: "shown", Pool: "box", EntryLimit: entries, Names: true, Language: "de"}},
+		{"ListQuests", &kujiv1.ListQuestsRequest{Realm: "shown", QuestLimit: 1000, Names: true, Language: "de"}},
+		{"ListDisplays", &kujiv1.ListDisplaysRequest{Realm: "shown", Limit: 10000, Language: "de"}},
+		{"ListDisplays", &kujiv1.ListDisplaysRequest{Realm: "shown", Language: "de"}},
+		{"ListDisplays", &kujiv1.ListDisplaysRequest{Limit: 10000}},
 	} {
 		for _, codec := range []string{"proto", "json"} {
 			body, err := proto.Marshal(c.m)

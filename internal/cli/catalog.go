@@ -40,7 +40,7 @@ func catalogCommand(a *app) *cobra.Command {
 		},
 	}
 	return group("catalog", "Check, compare and propose catalogs, list and print those of a realm",
-		append(proposalCommands(a), checkCommand(a), listCatalogsCommand(a), showCatalogCommand(a), diffCommand(a), schema, exportCommand(a))...)
+		append(proposalCommands(a), checkCommand(a), listCatalogsCommand(a), showCatalogCommand(a), namesCommand(a), diffCommand(a), schema, exportCommand(a))...)
 }
 
 // checkCommand is the command that judges a catalog as a server would.

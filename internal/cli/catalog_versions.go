@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -115,4 +117,25 @@ func (c *api) catalogOf(ctx context.Context, version uint64) ([]byte, error) {
 		err = errors.New("the server sent no catalog")
 	}
 	return resp.GetYaml(), err
+}
+
+func namesCommand(a *app) *cobra.Command {
+	req := &kujiv1.ListDisplaysRequest{}
+	cmd := &cobra.Command{Use: "names", Short: "List what people see of the catalog in force, in a language"}
+	cmd.Flags().StringVar(&req.Language, "language", "", "a `tag` such as de or pt-BR (default: that of the catalog)")
+	cmd.Flags().Uint32Var(&req.Offset, "offset", 0, "how many to skip")
+	cmd.Flags().Uint32Var(&req.Limit, "limit", 0, "how many at most (default 1000, at most 10000)")
+	return read(a, cmd, req, (*api).ListDisplays, func(w io.Writer, resp *kujiv1.ListDisplaysResponse) {
+		rarities := map[string]string{}
+		for _, r := range resp.GetRarities() {
+			rarities[r.GetId()] = cmp.Or(r.GetName(), r.GetId())
+		}
+		rows(w, "KIND\tID\tNAME\tRARITY", resp.GetDisplays(), func(d *kujiv1.Displayed) []any {
+			rarity := d.GetDisplay().GetRarity()
+			return []any{contract.Word(d.GetKind()), d.GetId(), d.GetDisplay().GetName(), cmp.Or(rarities[rarity], rarity)}
+		})
+		if next := resp.GetNextOffset(); next > 0 {
+			fprintf(w, "\nand %d more: --offset %d\n", resp.GetDisplayCount()-next, next)
+		}
+	})
 }

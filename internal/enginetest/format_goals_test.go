@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 )
 
 // formatGoals plays with a catalog of goals for some weeks, in which all of it is met.
@@ -21,7 +22,7 @@ func formatGoals(t *testing.T) (dir string) {
 	}
 	apply := func(minutes string) {
 		t.Helper()
-		if _, err := r.Apply(t.Context(), parse(t, strings.ReplaceAll(string(goals), "EVERY", minutes))); err != nil {
+		if _, err := r.Apply(t.Context(), displayed(t, parse(t, strings.ReplaceAll(string(goals), "EVERY", minutes)))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,6 +93,38 @@ func formatGoals(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// displayed gives everything in a catalog a display of all parts.
+func displayed(t *testing.T, c *catalog.Catalog) *catalog.Catalog {
+	t.Helper()
+	c.Language, c.Rarities = "ja", []catalog.Rarity{{ID: "common"}, {ID: "epic", Name: "英雄", Names: catalog.Texts{{Language: "en", Text: "Epic"}, {Language: "ja", Text: "英雄"}}}}
+	give := func(name *string, d *catalog.Display) {
+		*name = "名"
+		*d = catalog.Display{
+			Names: catalog.Texts{{Language: "ja", Text: "名"}, {Language: "de", Text: "Name"}}, Description: catalog.Texts{{Text: "二\n行"}},
+			Rarity: "epic", Icon: "/icon.png", Metadata: []catalog.Metadata{{Key: "a", Value: "1.50"}},
+		}
+	}
+	for i := range c.Items {
+		give(&c.Items[i].Name, &c.Items[i].Display)
+	}
+	for i := range c.Pools {
+		give(&c.Pools[i].Name, &c.Pools[i].Display)
+	}
+	for i := range c.Counters {
+		give(&c.Counters[i].Name, &c.Counters[i].Display)
+	}
+	for i := range c.Quests {
+		give(&c.Quests[i].Name, &c.Quests[i].Display)
+	}
+	for i := range c.Rounds {
+		give(&c.Rounds[i].Name, &c.Rounds[i].Display)
+	}
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // paidRanks waits until the ranks of each period that has ended are paid, down to a rank, and returns all events.

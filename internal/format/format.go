@@ -121,6 +121,12 @@ var levels = append([]row{
 		{"event", "propose"},
 		{"event", "withdraw"},
 		{"event", "approve"},
+		{"catalog", "language"},
+		{"catalog", "name: by language"},
+		{"catalog", "description"},
+		{"catalog", "rarities"},
+		{"catalog", "icon"},
+		{"catalog", "metadata"},
 	}},
 }, probe...)
 

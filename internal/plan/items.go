@@ -12,12 +12,14 @@ import (
 func itemChange(old, it *catalog.Item, supply string) view.Change {
 	ch := view.Change{Kind: ChangeItemChanged, ID: it.ID}
 	var parts []string
-	if old.Name != it.Name {
+	if len(old.Display.Names)+len(it.Display.Names) == 0 && old.Name != it.Name {
 		ch.Settings = append(ch.Settings, view.Setting{Name: "name", Before: old.Name, After: it.Name})
 		parts = append(parts, fmt.Sprintf("renamed from %q to %q", old.Name, it.Name))
 	}
 	bare := func(it catalog.Item) []catalog.Setting {
-		it.Name = ""
+		if len(parts) > 0 { // the name is said
+			it.Name = ""
+		}
 		return it.Settings()
 	}
 	if rules := differences(bare(*old), bare(*it)); len(rules) > 0 {

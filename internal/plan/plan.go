@@ -174,7 +174,7 @@ func (s *Planner) planItems(p *draft, t *rules.Tables) {
 		it := &t.Catalog.Items[i]
 		num, known := s.state.ItemNum(it.ID)
 		if _, was := s.t.ItemNum[it.ID]; was {
-			if old := &s.t.Catalog.Items[s.t.ItemAt[num]]; *old != *it {
+			if old := &s.t.Catalog.Items[s.t.ItemAt[num]]; !old.Equal(it) {
 				p.add(itemChange(old, it, s.supplies[num]))
 			}
 			continue
@@ -245,9 +245,7 @@ func (s *Planner) planRealm(p *draft, c *catalog.Catalog) {
 	if was, now := guessesText(old.Guesses), guessesText(c.Guesses); was != now {
 		p.add(realmChange("guesses", was, now, "guesses of codes: %s instead of %s for each player", now, was))
 	}
-	if old.Name != c.Name {
-		p.add(realmChange("name", old.Name, c.Name, "name: %q instead of %q", c.Name, old.Name))
-	}
+	planTexts(p, old, c)
 }
 
 func realmChange(name, before, after, format string, args ...any) view.Change {

@@ -94,11 +94,11 @@ func settingsText(all []view.Setting) string {
 		case i == 8:
 			return fmt.Sprintf("%s and %d more", strings.Join(parts, ", "), len(all)-i)
 		case s.Before == "":
-			parts = append(parts, fmt.Sprintf("%s %s", s.Name, s.After))
+			parts = append(parts, s.Name+" "+clip(s.After))
 		case s.After == "":
-			parts = append(parts, fmt.Sprintf("no %s instead of %s", s.Name, s.Before))
+			parts = append(parts, fmt.Sprintf("no %s instead of %s", s.Name, clip(s.Before)))
 		default:
-			parts = append(parts, fmt.Sprintf("%s %s instead of %s", s.Name, s.After, s.Before))
+			parts = append(parts, fmt.Sprintf("%s %s instead of %s", s.Name, clip(s.After), clip(s.Before)))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -164,5 +164,8 @@ func (a *Access) MayRepeat(code bool) bool {
 	return a.can&needs != 0 && a.pools == nil
 }
 
+// Pools returns the pools that the access is restricted to; nil: to none. Do not change them.
+func (a *Access) Pools() []string { return a.pools }
+
 // unrestricted reports whether the access is to the whole server.
 func (a *Access) unrestricted() bool { return a.realms == nil && a.pools == nil && a.Player == "" }

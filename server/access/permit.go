@@ -86,6 +86,8 @@ func init() {
 	permit(func(a *Access, m *kujiv1.StreamEventsRequest) error { return a.checkEvents(m.GetPool(), m.GetPlayer()) })
 	permit(func(a *Access, m *kujiv1.GetHistoryRequest) error { return a.checkEvents(m.GetPool(), m.GetPlayer()) })
 
+	// What people see is for everybody who may read. A key with pools gets their displays only: see [Access.Pools].
+	permit(func(a *Access, m *kujiv1.ListDisplaysRequest) error { return a.check(need{can: canRead}) })
 	whole[*kujiv1.GetCatalogRequest](canRead)
 	whole[*kujiv1.ExportCatalogRequest](canRead)
 	whole[*kujiv1.ListCatalogsRequest](canRead)

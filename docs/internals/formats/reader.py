@@ -201,7 +201,7 @@ KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock
          "progress", "claim", "set_counter", "collect", "open_round", "join", "settle", "reroll", "cancel_round",
          "hold", "confirm", "cancel", "link_code", "link", "unlink", "merge", "forget", "block", "reverse"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
-KNOWN = 5  # the newest format level that this reader knows
+KNOWN = 6  # the newest format level that this reader knows
 COME = (2, 3, 10, 11, 15, 16)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
@@ -765,7 +765,7 @@ def catalog(data):
     r = Reader(data)
     assert r.take(7) == b"KUJICAT"
     version = r.byte()
-    assert version in (3, 4, 5)
+    assert version in (3, 4, 5, 6)
     r.text()
     zone = []
     if r.text():
@@ -791,6 +791,24 @@ def catalog(data):
         per = r.byte()
         return per, r.text() if per == 7 else b""
 
+    def texts():
+        return many(r.text, r.text)
+
+    def display():
+        """What people see. No rule reads it."""
+        flags = r.byte() if version >= 6 else 0
+        assert flags < 32
+        if flags & 1:
+            texts()  # names
+        if flags & 2:
+            texts()  # description
+        if flags & 4:
+            r.text()  # rarity
+        if flags & 8:
+            r.text()  # icon
+        if flags & 16:
+            texts()  # metadata
+
     def counter():
         c = {"name": r.text(), "for": r.byte()}
         c["progress"], c["draws"], c["gains"], c["spends"], c["consumes"], c["entries"] = (names() for _ in range(6))
@@ -798,12 +816,14 @@ def catalog(data):
         c["most"] = r.number() if c["cap"] else 0
         c["highest"], ranked = c["highest"] & 1, c["highest"] & 2
         c["ranked"] = many(r.number, reward) if ranked else None
+        display()
         return c
 
     def quest():
         q = {"name": r.text(), "when": condition(), "per": over(), "claim": r.byte()}
         only = many(counted), reward()
         q["tiers"] = many(lambda: many(counted), reward) or [only]
+        display()
         return q
 
     def stake():
@@ -828,10 +848,13 @@ def catalog(data):
         c["ticket"] = None if flags & 1 else (r.stacks(), r.number(), many(r.text, r.number))  # price, most, shares by pot
         least = r.number()
         c["entrants"], c["open"], c["every"], c["winners"] = (least, least + r.number()), r.number(), r.byte(), winners()
+        display()
         return c
 
     def item():
-        return r.text(), r.byte(), r.text(), item_rules() if version >= 4 else None
+        it = r.text(), r.byte(), r.text(), item_rules() if version >= 4 else None
+        display()
+        return it
 
     def item_rules():
         flags = r.byte()
@@ -877,6 +900,7 @@ def catalog(data):
             e["reward"] = reward()
             p["entries"][entry] = e
         p["price_by"] = (counter_of, many(r.number, r.stacks)) if version >= 4 and (counter_of := r.text()) else None
+        display()
         pools[pool] = p
     start = r.stacks()
     r.number(), r.number(), r.byte(), r.number()  # idempotency
@@ -890,6 +914,9 @@ def catalog(data):
     rounds, purchases = {}, b""
     if version >= 5:
         rounds, purchases = dict(many(r.text, round_of)), r.text()
+    if version >= 6:
+        r.text(), texts()  # the language of texts, and the catalog's names
+        many(r.text, r.text, texts)  # rarities
     assert r.at == len(data)
     calendar = zone, begins * 60_000, (3 - week) % 7 * 86_400_000
     return {"calendar": calendar, "items": items, "pools": pools, "start": start, "counters": dict(counters), "quests": quests, "seasons": seasons,

@@ -234,7 +234,9 @@ type GetCatalogRequest struct {
 	// How many items to skip.
 	ItemOffset uint32 `protobuf:"varint,2,opt,name=item_offset,json=itemOffset,proto3" json:"item_offset,omitempty"`
 	// How many items to return at most: 0 means 1000, at most 10000.
-	ItemLimit     uint32 `protobuf:"varint,3,opt,name=item_limit,json=itemLimit,proto3" json:"item_limit,omitempty"`
+	ItemLimit uint32 `protobuf:"varint,3,opt,name=item_limit,json=itemLimit,proto3" json:"item_limit,omitempty"`
+	// Return displays in it: see ListDisplaysRequest. Empty: no displays.
+	Language      string `protobuf:"bytes,42,opt,name=language,proto3" json:"language,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -288,6 +290,13 @@ func (x *GetCatalogRequest) GetItemLimit() uint32 {
 		return x.ItemLimit
 	}
 	return 0
+}
+
+func (x *GetCatalogRequest) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
 }
 
 // GetCatalogResponse is the catalog in force; GetPool returns each of its pools.
@@ -413,7 +422,8 @@ type Item struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Kind  ItemKind               `protobuf:"varint,2,opt,name=kind,proto3,enum=kuji.v1.ItemKind" json:"kind,omitempty"`
-	Name  string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// In the catalog's language, whatever is asked for: display has another.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// How long a unit lasts after it came, in milliseconds; 0: it stays.
 	LastsMs int64 `protobuf:"varint,4,opt,name=lasts_ms,json=lastsMs,proto3" json:"lasts_ms,omitempty"`
 	// Of an item that lasts: what comes while a player holds some begins to last
@@ -429,7 +439,10 @@ type Item struct {
 	Beyond ItemBeyond `protobuf:"varint,9,opt,name=beyond,proto3,enum=kuji.v1.ItemBeyond" json:"beyond,omitempty"`
 	// How long what is more waits in the mailbox, in milliseconds; only with
 	// ITEM_BEYOND_MAIL.
-	MailMs        int64 `protobuf:"varint,10,opt,name=mail_ms,json=mailMs,proto3" json:"mail_ms,omitempty"`
+	MailMs int64 `protobuf:"varint,10,opt,name=mail_ms,json=mailMs,proto3" json:"mail_ms,omitempty"`
+	// If the request names a language; absent: there is nothing to show but the name.
+	// Without description and metadata, which ListDisplays has.
+	Display       *Display `protobuf:"bytes,11,opt,name=display,proto3" json:"display,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -532,6 +545,13 @@ func (x *Item) GetMailMs() int64 {
 		return x.MailMs
 	}
 	return 0
+}
+
+func (x *Item) GetDisplay() *Display {
+	if x != nil {
+		return x.Display
+	}
+	return nil
 }
 
 // Growth says that a player who holds fewer of an item than a bound gains some
@@ -1503,13 +1523,14 @@ var File_kuji_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\n" +
-	"\x15kuji/v1/catalog.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"i\n" +
+	"\x15kuji/v1/catalog.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/shown.proto\"\x85\x01\n" +
 	"\x11GetCatalogRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1f\n" +
 	"\vitem_offset\x18\x02 \x01(\rR\n" +
 	"itemOffset\x12\x1d\n" +
 	"\n" +
-	"item_limit\x18\x03 \x01(\rR\titemLimit\"\xaa\x02\n" +
+	"item_limit\x18\x03 \x01(\rR\titemLimit\x12\x1a\n" +
+	"\blanguage\x18* \x01(\tR\blanguage\"\xaa\x02\n" +
 	"\x12GetCatalogResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x1a\n" +
@@ -1520,7 +1541,7 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"item_count\x18\x06 \x01(\rR\titemCount\x12\x14\n" +
 	"\x05pools\x18\a \x03(\tR\x05pools\x12$\n" +
 	"\x05start\x18\b \x03(\v2\x0e.kuji.v1.StackR\x05start\x126\n" +
-	"\vidempotency\x18\t \x01(\v2\x14.kuji.v1.IdempotencyR\vidempotency\"\x9d\x02\n" +
+	"\vidempotency\x18\t \x01(\v2\x14.kuji.v1.IdempotencyR\vidempotency\"\xc9\x02\n" +
 	"\x04Item\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x11.kuji.v1.ItemKindR\x04kind\x12\x12\n" +
@@ -1532,7 +1553,8 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x04most\x18\b \x01(\x04R\x04most\x12+\n" +
 	"\x06beyond\x18\t \x01(\x0e2\x13.kuji.v1.ItemBeyondR\x06beyond\x12\x17\n" +
 	"\amail_ms\x18\n" +
-	" \x01(\x03R\x06mailMs\"C\n" +
+	" \x01(\x03R\x06mailMs\x12*\n" +
+	"\adisplay\x18\v \x01(\v2\x10.kuji.v1.DisplayR\adisplay\"C\n" +
 	"\x06Growth\x12\x19\n" +
 	"\bevery_ms\x18\x01 \x01(\x03R\aeveryMs\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\x04R\x02by\x12\x0e\n" +
@@ -1671,7 +1693,8 @@ var file_kuji_v1_catalog_proto_goTypes = []any{
 	(*Setting)(nil),               // 17: kuji.v1.Setting
 	(*EntryStock)(nil),            // 18: kuji.v1.EntryStock
 	(*Stack)(nil),                 // 19: kuji.v1.Stack
-	(*Result)(nil),                // 20: kuji.v1.Result
+	(*Display)(nil),               // 20: kuji.v1.Display
+	(*Result)(nil),                // 21: kuji.v1.Result
 }
 var file_kuji_v1_catalog_proto_depIdxs = []int32{
 	5,  // 0: kuji.v1.GetCatalogResponse.items:type_name -> kuji.v1.Item
@@ -1680,19 +1703,20 @@ var file_kuji_v1_catalog_proto_depIdxs = []int32{
 	1,  // 3: kuji.v1.Item.kind:type_name -> kuji.v1.ItemKind
 	6,  // 4: kuji.v1.Item.grows:type_name -> kuji.v1.Growth
 	0,  // 5: kuji.v1.Item.beyond:type_name -> kuji.v1.ItemBeyond
-	12, // 6: kuji.v1.ListCatalogsResponse.catalogs:type_name -> kuji.v1.CatalogVersion
-	15, // 7: kuji.v1.ApplyCatalogResponse.plan:type_name -> kuji.v1.Plan
-	20, // 8: kuji.v1.ApplyCatalogResponse.result:type_name -> kuji.v1.Result
-	16, // 9: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
-	2,  // 10: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
-	18, // 11: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
-	18, // 12: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
-	17, // 13: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	20, // 6: kuji.v1.Item.display:type_name -> kuji.v1.Display
+	12, // 7: kuji.v1.ListCatalogsResponse.catalogs:type_name -> kuji.v1.CatalogVersion
+	15, // 8: kuji.v1.ApplyCatalogResponse.plan:type_name -> kuji.v1.Plan
+	21, // 9: kuji.v1.ApplyCatalogResponse.result:type_name -> kuji.v1.Result
+	16, // 10: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
+	2,  // 11: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
+	18, // 12: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
+	18, // 13: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
+	17, // 14: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_catalog_proto_init() }
@@ -1701,6 +1725,7 @@ func file_kuji_v1_catalog_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_shown_proto_init()
 	file_kuji_v1_catalog_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -32,7 +32,9 @@ type GetPlayerRequest struct {
 	// and may be behind the leader.
 	Stale bool `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"`
 	// Return what the items are that the player holds, too.
-	Names         bool `protobuf:"varint,41,opt,name=names,proto3" json:"names,omitempty"`
+	Names bool `protobuf:"varint,41,opt,name=names,proto3" json:"names,omitempty"`
+	// Return displays in it: see ListDisplaysRequest. Empty: no displays.
+	Language      string `protobuf:"bytes,42,opt,name=language,proto3" json:"language,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -93,6 +95,13 @@ func (x *GetPlayerRequest) GetNames() bool {
 		return x.Names
 	}
 	return false
+}
+
+func (x *GetPlayerRequest) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
 }
 
 type GetPlayerResponse struct {
@@ -517,12 +526,13 @@ var File_kuji_v1_player_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_player_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/player.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x13kuji/v1/quest.proto\x1a\x14kuji/v1/result.proto\"l\n" +
+	"\x14kuji/v1/player.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x13kuji/v1/quest.proto\x1a\x14kuji/v1/result.proto\"\x88\x01\n" +
 	"\x10GetPlayerRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x16\n" +
 	"\x06player\x18\x02 \x01(\tR\x06player\x12\x14\n" +
 	"\x05stale\x18\x03 \x01(\bR\x05stale\x12\x14\n" +
-	"\x05names\x18) \x01(\bR\x05names\"a\n" +
+	"\x05names\x18) \x01(\bR\x05names\x12\x1a\n" +
+	"\blanguage\x18* \x01(\tR\blanguage\"a\n" +
 	"\x11GetPlayerResponse\x12'\n" +
 	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\x12#\n" +
 	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xde\x03\n" +

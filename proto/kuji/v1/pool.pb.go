@@ -151,7 +151,9 @@ type GetPoolRequest struct {
 	Player string `protobuf:"bytes,40,opt,name=player,proto3" json:"player,omitempty"`
 	// Return what the items are that the pool names in prices, rewards and
 	// conditions, too.
-	Names         bool `protobuf:"varint,41,opt,name=names,proto3" json:"names,omitempty"`
+	Names bool `protobuf:"varint,41,opt,name=names,proto3" json:"names,omitempty"`
+	// Return displays in it: see ListDisplaysRequest. Empty: no displays.
+	Language      string `protobuf:"bytes,42,opt,name=language,proto3" json:"language,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -235,6 +237,13 @@ func (x *GetPoolRequest) GetNames() bool {
 	return false
 }
 
+func (x *GetPoolRequest) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
 type GetPoolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Pool  *Pool                  `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
@@ -313,8 +322,9 @@ func (x *GetPoolResponse) GetItems() []*Item {
 type Pool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Mode  PoolMode               `protobuf:"varint,3,opt,name=mode,proto3,enum=kuji.v1.PoolMode" json:"mode,omitempty"`
+	// In the catalog's language: display has another.
+	Name string   `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Mode PoolMode `protobuf:"varint,3,opt,name=mode,proto3,enum=kuji.v1.PoolMode" json:"mode,omitempty"`
 	// For each single draw: alternatives. Empty: free, unless codes pay: see redeem.
 	Prices []*Price `protobuf:"bytes,4,rep,name=prices,proto3" json:"prices,omitempty"`
 	// Unix milliseconds; 0: no start.
@@ -360,7 +370,9 @@ type Pool struct {
 	// else does.
 	Redeem []*RedeemTerms `protobuf:"bytes,28,rep,name=redeem,proto3" json:"redeem,omitempty"`
 	// Prices in place of prices, by where a counter stands; absent: none.
-	PriceBy       *PriceBy `protobuf:"bytes,29,opt,name=price_by,json=priceBy,proto3" json:"price_by,omitempty"`
+	PriceBy *PriceBy `protobuf:"bytes,29,opt,name=price_by,json=priceBy,proto3" json:"price_by,omitempty"`
+	// If the request names a language, as in Item.
+	Display       *Display `protobuf:"bytes,30,opt,name=display,proto3" json:"display,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -580,6 +592,13 @@ func (x *Pool) GetRedeem() []*RedeemTerms {
 func (x *Pool) GetPriceBy() *PriceBy {
 	if x != nil {
 		return x.PriceBy
+	}
+	return nil
+}
+
+func (x *Pool) GetDisplay() *Display {
+	if x != nil {
+		return x.Display
 	}
 	return nil
 }
@@ -2133,7 +2152,7 @@ var File_kuji_v1_pool_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\n" +
-	"\x12kuji/v1/pool.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\"\xc2\x01\n" +
+	"\x12kuji/v1/pool.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/shown.proto\"\xde\x01\n" +
 	"\x0eGetPoolRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x14\n" +
@@ -2142,13 +2161,14 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\ventry_limit\x18\x05 \x01(\rR\n" +
 	"entryLimit\x12\x16\n" +
 	"\x06player\x18( \x01(\tR\x06player\x12\x14\n" +
-	"\x05names\x18) \x01(\bR\x05names\"\xbf\x01\n" +
+	"\x05names\x18) \x01(\bR\x05names\x12\x1a\n" +
+	"\blanguage\x18* \x01(\tR\blanguage\"\xbf\x01\n" +
 	"\x0fGetPoolResponse\x12!\n" +
 	"\x04pool\x18\x01 \x01(\v2\r.kuji.v1.PoolR\x04pool\x123\n" +
 	"\rplayer_limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\fplayerLimits\x12/\n" +
 	"\vplayer_free\x18) \x01(\v2\x0e.kuji.v1.LimitR\n" +
 	"playerFree\x12#\n" +
-	"\x05items\x18* \x03(\v2\r.kuji.v1.ItemR\x05items\"\xdc\a\n" +
+	"\x05items\x18* \x03(\v2\r.kuji.v1.ItemR\x05items\"\x88\b\n" +
 	"\x04Pool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -2183,7 +2203,8 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\x06refill\x18\x18 \x01(\rR\x06refill\x12)\n" +
 	"\abudgets\x18\x19 \x03(\v2\x0f.kuji.v1.BudgetR\abudgets\x12,\n" +
 	"\x06redeem\x18\x1c \x03(\v2\x14.kuji.v1.RedeemTermsR\x06redeem\x12+\n" +
-	"\bprice_by\x18\x1d \x01(\v2\x10.kuji.v1.PriceByR\apriceBy\"o\n" +
+	"\bprice_by\x18\x1d \x01(\v2\x10.kuji.v1.PriceByR\apriceBy\x12*\n" +
+	"\adisplay\x18\x1e \x01(\v2\x10.kuji.v1.DisplayR\adisplay\"o\n" +
 	"\vRedeemTerms\x12\x12\n" +
 	"\x04list\x18\x01 \x01(\tR\x04list\x12\x14\n" +
 	"\x05times\x18\x02 \x01(\rR\x05times\x12\x12\n" +
@@ -2355,8 +2376,9 @@ var file_kuji_v1_pool_proto_goTypes = []any{
 	(*RewardItem)(nil),      // 26: kuji.v1.RewardItem
 	(*Limit)(nil),           // 27: kuji.v1.Limit
 	(*Item)(nil),            // 28: kuji.v1.Item
-	(LimitPeriod)(0),        // 29: kuji.v1.LimitPeriod
-	(*Stack)(nil),           // 30: kuji.v1.Stack
+	(*Display)(nil),         // 29: kuji.v1.Display
+	(LimitPeriod)(0),        // 30: kuji.v1.LimitPeriod
+	(*Stack)(nil),           // 31: kuji.v1.Stack
 }
 var file_kuji_v1_pool_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
@@ -2377,30 +2399,31 @@ var file_kuji_v1_pool_proto_depIdxs = []int32{
 	6,  // 15: kuji.v1.Pool.budgets:type_name -> kuji.v1.Budget
 	5,  // 16: kuji.v1.Pool.redeem:type_name -> kuji.v1.RedeemTerms
 	11, // 17: kuji.v1.Pool.price_by:type_name -> kuji.v1.PriceBy
-	29, // 18: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
-	0,  // 19: kuji.v1.Moments.spread:type_name -> kuji.v1.Spread
-	8,  // 20: kuji.v1.Moments.weights:type_name -> kuji.v1.TimeWeight
-	30, // 21: kuji.v1.Price.items:type_name -> kuji.v1.Stack
-	30, // 22: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
-	12, // 23: kuji.v1.PriceBy.steps:type_name -> kuji.v1.PriceStep
-	30, // 24: kuji.v1.PriceStep.items:type_name -> kuji.v1.Stack
-	30, // 25: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
-	17, // 26: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
-	15, // 27: kuji.v1.Condition.counters:type_name -> kuji.v1.CounterRange
-	16, // 28: kuji.v1.Condition.quests:type_name -> kuji.v1.QuestCount
-	29, // 29: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
-	24, // 30: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
-	14, // 31: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
-	22, // 32: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
-	7,  // 33: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
-	23, // 34: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
-	26, // 35: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
-	25, // 36: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	29, // 18: kuji.v1.Pool.display:type_name -> kuji.v1.Display
+	30, // 19: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
+	0,  // 20: kuji.v1.Moments.spread:type_name -> kuji.v1.Spread
+	8,  // 21: kuji.v1.Moments.weights:type_name -> kuji.v1.TimeWeight
+	31, // 22: kuji.v1.Price.items:type_name -> kuji.v1.Stack
+	31, // 23: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
+	12, // 24: kuji.v1.PriceBy.steps:type_name -> kuji.v1.PriceStep
+	31, // 25: kuji.v1.PriceStep.items:type_name -> kuji.v1.Stack
+	31, // 26: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
+	17, // 27: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
+	15, // 28: kuji.v1.Condition.counters:type_name -> kuji.v1.CounterRange
+	16, // 29: kuji.v1.Condition.quests:type_name -> kuji.v1.QuestCount
+	30, // 30: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
+	24, // 31: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
+	14, // 32: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
+	22, // 33: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
+	7,  // 34: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
+	23, // 35: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
+	26, // 36: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
+	25, // 37: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_pool_proto_init() }
@@ -2411,6 +2434,7 @@ func file_kuji_v1_pool_proto_init() {
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_shown_proto_init()
 	file_kuji_v1_pool_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

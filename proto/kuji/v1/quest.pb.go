@@ -35,7 +35,9 @@ type ListQuestsRequest struct {
 	// How many quests to return at most: 0 means 1000, at most 10000.
 	QuestLimit uint32 `protobuf:"varint,5,opt,name=quest_limit,json=questLimit,proto3" json:"quest_limit,omitempty"`
 	// Return what the items are that the answer names, too.
-	Names         bool `protobuf:"varint,41,opt,name=names,proto3" json:"names,omitempty"`
+	Names bool `protobuf:"varint,41,opt,name=names,proto3" json:"names,omitempty"`
+	// Return displays in it: see ListDisplaysRequest. Empty: no displays.
+	Language      string `protobuf:"bytes,42,opt,name=language,proto3" json:"language,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -110,6 +112,13 @@ func (x *ListQuestsRequest) GetNames() bool {
 		return x.Names
 	}
 	return false
+}
+
+func (x *ListQuestsRequest) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
 }
 
 // ListQuestsResponse is all that a page of quests shows of a player, as of one
@@ -217,14 +226,17 @@ func (x *ListQuestsResponse) GetItems() []*Item {
 type Quest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// In the catalog's language: display has another.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The event that reaches a tier claims it.
 	Automatic bool `protobuf:"varint,3,opt,name=automatic,proto3" json:"automatic,omitempty"`
 	// Who can claim it.
 	When *Condition `protobuf:"bytes,4,opt,name=when,proto3" json:"when,omitempty"`
 	// In the order in which they are claimed.
-	Tiers         []*QuestTier `protobuf:"bytes,5,rep,name=tiers,proto3" json:"tiers,omitempty"`
-	Player        *PlayerQuest `protobuf:"bytes,6,opt,name=player,proto3" json:"player,omitempty"`
+	Tiers  []*QuestTier `protobuf:"bytes,5,rep,name=tiers,proto3" json:"tiers,omitempty"`
+	Player *PlayerQuest `protobuf:"bytes,6,opt,name=player,proto3" json:"player,omitempty"`
+	// If the request names a language, as in Item.
+	Display       *Display `protobuf:"bytes,7,opt,name=display,proto3" json:"display,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -297,6 +309,13 @@ func (x *Quest) GetTiers() []*QuestTier {
 func (x *Quest) GetPlayer() *PlayerQuest {
 	if x != nil {
 		return x.Player
+	}
+	return nil
+}
+
+func (x *Quest) GetDisplay() *Display {
+	if x != nil {
+		return x.Display
 	}
 	return nil
 }
@@ -537,7 +556,9 @@ type PlayerCounter struct {
 	// Unix milliseconds; 0: never.
 	ResetsUnixMs int64 `protobuf:"varint,4,opt,name=resets_unix_ms,json=resetsUnixMs,proto3" json:"resets_unix_ms,omitempty"`
 	// Of a counter that ranks players: the player's rank; 0: none.
-	Rank          uint64 `protobuf:"varint,5,opt,name=rank,proto3" json:"rank,omitempty"`
+	Rank uint64 `protobuf:"varint,5,opt,name=rank,proto3" json:"rank,omitempty"`
+	// If the request names a language, as in Item, with the name.
+	Display       *Display `protobuf:"bytes,6,opt,name=display,proto3" json:"display,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -607,11 +628,18 @@ func (x *PlayerCounter) GetRank() uint64 {
 	return 0
 }
 
+func (x *PlayerCounter) GetDisplay() *Display {
+	if x != nil {
+		return x.Display
+	}
+	return nil
+}
+
 var File_kuji_v1_quest_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_quest_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/quest.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x12kuji/v1/pool.proto\"\xb1\x01\n" +
+	"\x13kuji/v1/quest.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x12kuji/v1/pool.proto\x1a\x13kuji/v1/shown.proto\"\xcd\x01\n" +
 	"\x11ListQuestsRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x16\n" +
 	"\x06player\x18\x02 \x01(\tR\x06player\x12\x14\n" +
@@ -619,7 +647,8 @@ const file_kuji_v1_quest_proto_rawDesc = "" +
 	"\fquest_offset\x18\x04 \x01(\rR\vquestOffset\x12\x1f\n" +
 	"\vquest_limit\x18\x05 \x01(\rR\n" +
 	"questLimit\x12\x14\n" +
-	"\x05names\x18) \x01(\bR\x05names\"\x9f\x02\n" +
+	"\x05names\x18) \x01(\bR\x05names\x12\x1a\n" +
+	"\blanguage\x18* \x01(\tR\blanguage\"\x9f\x02\n" +
 	"\x12ListQuestsResponse\x12&\n" +
 	"\x06quests\x18\x01 \x03(\v2\x0e.kuji.v1.QuestR\x06quests\x12\x1f\n" +
 	"\vquest_count\x18\x02 \x01(\rR\n" +
@@ -628,14 +657,15 @@ const file_kuji_v1_quest_proto_rawDesc = "" +
 	"\x04free\x18\x04 \x03(\v2\x0e.kuji.v1.LimitR\x04free\x12'\n" +
 	"\x0fcatalog_version\x18\x05 \x01(\x04R\x0ecatalogVersion\x12\x1a\n" +
 	"\bposition\x18\x06 \x01(\x04R\bposition\x12#\n" +
-	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xc9\x01\n" +
+	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xf5\x01\n" +
 	"\x05Quest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
 	"\tautomatic\x18\x03 \x01(\bR\tautomatic\x12&\n" +
 	"\x04when\x18\x04 \x01(\v2\x12.kuji.v1.ConditionR\x04when\x12(\n" +
 	"\x05tiers\x18\x05 \x03(\v2\x12.kuji.v1.QuestTierR\x05tiers\x12,\n" +
-	"\x06player\x18\x06 \x01(\v2\x14.kuji.v1.PlayerQuestR\x06player\"Y\n" +
+	"\x06player\x18\x06 \x01(\v2\x14.kuji.v1.PlayerQuestR\x06player\x12*\n" +
+	"\adisplay\x18\a \x01(\v2\x10.kuji.v1.DisplayR\adisplay\"Y\n" +
 	"\tQuestTier\x12#\n" +
 	"\x05needs\x18\x01 \x03(\v2\r.kuji.v1.NeedR\x05needs\x12'\n" +
 	"\x06reward\x18\x02 \x01(\v2\x0f.kuji.v1.RewardR\x06reward\"Z\n" +
@@ -651,13 +681,14 @@ const file_kuji_v1_quest_proto_rawDesc = "" +
 	"\aclaimed\x18\x04 \x01(\rR\aclaimed\x12\x1c\n" +
 	"\tclaimable\x18\x05 \x01(\rR\tclaimable\x12#\n" +
 	"\x05needs\x18\x06 \x03(\v2\r.kuji.v1.NeedR\x05needs\x12$\n" +
-	"\x0eresets_unix_ms\x18\a \x01(\x03R\fresetsUnixMs\"\x8f\x01\n" +
+	"\x0eresets_unix_ms\x18\a \x01(\x03R\fresetsUnixMs\"\xbb\x01\n" +
 	"\rPlayerCounter\x12\x18\n" +
 	"\acounter\x18\x01 \x01(\tR\acounter\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value\x12\x14\n" +
 	"\x05realm\x18\x03 \x01(\bR\x05realm\x12$\n" +
 	"\x0eresets_unix_ms\x18\x04 \x01(\x03R\fresetsUnixMs\x12\x12\n" +
-	"\x04rank\x18\x05 \x01(\x04R\x04rankB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x04rank\x18\x05 \x01(\x04R\x04rank\x12*\n" +
+	"\adisplay\x18\x06 \x01(\v2\x10.kuji.v1.DisplayR\adisplayB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_quest_proto_rawDescOnce sync.Once
@@ -683,7 +714,8 @@ var file_kuji_v1_quest_proto_goTypes = []any{
 	(*Limit)(nil),              // 7: kuji.v1.Limit
 	(*Item)(nil),               // 8: kuji.v1.Item
 	(*Condition)(nil),          // 9: kuji.v1.Condition
-	(*Reward)(nil),             // 10: kuji.v1.Reward
+	(*Display)(nil),            // 10: kuji.v1.Display
+	(*Reward)(nil),             // 11: kuji.v1.Reward
 }
 var file_kuji_v1_quest_proto_depIdxs = []int32{
 	2,  // 0: kuji.v1.ListQuestsResponse.quests:type_name -> kuji.v1.Quest
@@ -693,14 +725,16 @@ var file_kuji_v1_quest_proto_depIdxs = []int32{
 	9,  // 4: kuji.v1.Quest.when:type_name -> kuji.v1.Condition
 	3,  // 5: kuji.v1.Quest.tiers:type_name -> kuji.v1.QuestTier
 	5,  // 6: kuji.v1.Quest.player:type_name -> kuji.v1.PlayerQuest
-	4,  // 7: kuji.v1.QuestTier.needs:type_name -> kuji.v1.Need
-	10, // 8: kuji.v1.QuestTier.reward:type_name -> kuji.v1.Reward
-	4,  // 9: kuji.v1.PlayerQuest.needs:type_name -> kuji.v1.Need
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	10, // 7: kuji.v1.Quest.display:type_name -> kuji.v1.Display
+	4,  // 8: kuji.v1.QuestTier.needs:type_name -> kuji.v1.Need
+	11, // 9: kuji.v1.QuestTier.reward:type_name -> kuji.v1.Reward
+	4,  // 10: kuji.v1.PlayerQuest.needs:type_name -> kuji.v1.Need
+	10, // 11: kuji.v1.PlayerCounter.display:type_name -> kuji.v1.Display
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_quest_proto_init() }
@@ -711,6 +745,7 @@ func file_kuji_v1_quest_proto_init() {
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_pool_proto_init()
+	file_kuji_v1_shown_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

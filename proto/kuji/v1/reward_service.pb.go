@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/access.proto\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/epoch.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x12kuji/v1/hold.proto\x1a\x16kuji/v1/identity.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x13kuji/v1/round.proto\x1a\x14kuji/v1/stream.proto2\xaa\x17\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/access.proto\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x15kuji/v1/display.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/epoch.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x12kuji/v1/hold.proto\x1a\x16kuji/v1/identity.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x13kuji/v1/round.proto\x1a\x14kuji/v1/stream.proto2\x80\x18\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
@@ -63,7 +63,8 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"ListRounds\x12\x1a.kuji.v1.ListRoundsRequest\x1a\x1b.kuji.v1.ListRoundsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetHold\x12\x17.kuji.v1.GetHoldRequest\x1a\x18.kuji.v1.GetHoldResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12K\n" +
 	"\tListHolds\x12\x19.kuji.v1.ListHoldsRequest\x1a\x1a.kuji.v1.ListHoldsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
-	"\aGetPool\x12\x17.kuji.v1.GetPoolRequest\x1a\x18.kuji.v1.GetPoolResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
+	"\aGetPool\x12\x17.kuji.v1.GetPoolRequest\x1a\x18.kuji.v1.GetPoolResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12T\n" +
+	"\fListDisplays\x12\x1c.kuji.v1.ListDisplaysRequest\x1a\x1d.kuji.v1.ListDisplaysResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
 	"\n" +
 	"GetCatalog\x12\x1a.kuji.v1.GetCatalogRequest\x1a\x1b.kuji.v1.GetCatalogResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetOdds\x12\x17.kuji.v1.GetOddsRequest\x1a\x18.kuji.v1.GetOddsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12W\n" +
@@ -108,53 +109,55 @@ var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*GetHoldRequest)(nil),        // 32: kuji.v1.GetHoldRequest
 	(*ListHoldsRequest)(nil),      // 33: kuji.v1.ListHoldsRequest
 	(*GetPoolRequest)(nil),        // 34: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),     // 35: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 36: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 37: kuji.v1.ExportCatalogRequest
-	(*ListCatalogsRequest)(nil),   // 38: kuji.v1.ListCatalogsRequest
-	(*GetAccessRequest)(nil),      // 39: kuji.v1.GetAccessRequest
-	(*GetEpochRequest)(nil),       // 40: kuji.v1.GetEpochRequest
-	(*DrawResponse)(nil),          // 41: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 42: kuji.v1.RedeemResponse
-	(*RegisterResponse)(nil),      // 43: kuji.v1.RegisterResponse
-	(*GrantResponse)(nil),         // 44: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 45: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 46: kuji.v1.TransferResponse
-	(*ProgressResponse)(nil),      // 47: kuji.v1.ProgressResponse
-	(*ClaimResponse)(nil),         // 48: kuji.v1.ClaimResponse
-	(*CollectResponse)(nil),       // 49: kuji.v1.CollectResponse
-	(*OpenRoundResponse)(nil),     // 50: kuji.v1.OpenRoundResponse
-	(*JoinResponse)(nil),          // 51: kuji.v1.JoinResponse
-	(*SettleResponse)(nil),        // 52: kuji.v1.SettleResponse
-	(*RerollResponse)(nil),        // 53: kuji.v1.RerollResponse
-	(*CancelRoundResponse)(nil),   // 54: kuji.v1.CancelRoundResponse
-	(*ConfirmResponse)(nil),       // 55: kuji.v1.ConfirmResponse
-	(*CancelResponse)(nil),        // 56: kuji.v1.CancelResponse
-	(*LinkCodeResponse)(nil),      // 57: kuji.v1.LinkCodeResponse
-	(*LinkResponse)(nil),          // 58: kuji.v1.LinkResponse
-	(*UnlinkResponse)(nil),        // 59: kuji.v1.UnlinkResponse
-	(*AtomicResponse)(nil),        // 60: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 61: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 62: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 63: kuji.v1.GetResultResponse
-	(*StreamEventsResponse)(nil),  // 64: kuji.v1.StreamEventsResponse
-	(*GetHistoryResponse)(nil),    // 65: kuji.v1.GetHistoryResponse
-	(*ListPlayersResponse)(nil),   // 66: kuji.v1.ListPlayersResponse
-	(*ListHoldersResponse)(nil),   // 67: kuji.v1.ListHoldersResponse
-	(*GetPlayerResponse)(nil),     // 68: kuji.v1.GetPlayerResponse
-	(*ListQuestsResponse)(nil),    // 69: kuji.v1.ListQuestsResponse
-	(*ListRanksResponse)(nil),     // 70: kuji.v1.ListRanksResponse
-	(*GetRoundResponse)(nil),      // 71: kuji.v1.GetRoundResponse
-	(*ListRoundsResponse)(nil),    // 72: kuji.v1.ListRoundsResponse
-	(*GetHoldResponse)(nil),       // 73: kuji.v1.GetHoldResponse
-	(*ListHoldsResponse)(nil),     // 74: kuji.v1.ListHoldsResponse
-	(*GetPoolResponse)(nil),       // 75: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 76: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 77: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 78: kuji.v1.ExportCatalogResponse
-	(*ListCatalogsResponse)(nil),  // 79: kuji.v1.ListCatalogsResponse
-	(*GetAccessResponse)(nil),     // 80: kuji.v1.GetAccessResponse
-	(*GetEpochResponse)(nil),      // 81: kuji.v1.GetEpochResponse
+	(*ListDisplaysRequest)(nil),   // 35: kuji.v1.ListDisplaysRequest
+	(*GetCatalogRequest)(nil),     // 36: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 37: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 38: kuji.v1.ExportCatalogRequest
+	(*ListCatalogsRequest)(nil),   // 39: kuji.v1.ListCatalogsRequest
+	(*GetAccessRequest)(nil),      // 40: kuji.v1.GetAccessRequest
+	(*GetEpochRequest)(nil),       // 41: kuji.v1.GetEpochRequest
+	(*DrawResponse)(nil),          // 42: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 43: kuji.v1.RedeemResponse
+	(*RegisterResponse)(nil),      // 44: kuji.v1.RegisterResponse
+	(*GrantResponse)(nil),         // 45: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 46: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 47: kuji.v1.TransferResponse
+	(*ProgressResponse)(nil),      // 48: kuji.v1.ProgressResponse
+	(*ClaimResponse)(nil),         // 49: kuji.v1.ClaimResponse
+	(*CollectResponse)(nil),       // 50: kuji.v1.CollectResponse
+	(*OpenRoundResponse)(nil),     // 51: kuji.v1.OpenRoundResponse
+	(*JoinResponse)(nil),          // 52: kuji.v1.JoinResponse
+	(*SettleResponse)(nil),        // 53: kuji.v1.SettleResponse
+	(*RerollResponse)(nil),        // 54: kuji.v1.RerollResponse
+	(*CancelRoundResponse)(nil),   // 55: kuji.v1.CancelRoundResponse
+	(*ConfirmResponse)(nil),       // 56: kuji.v1.ConfirmResponse
+	(*CancelResponse)(nil),        // 57: kuji.v1.CancelResponse
+	(*LinkCodeResponse)(nil),      // 58: kuji.v1.LinkCodeResponse
+	(*LinkResponse)(nil),          // 59: kuji.v1.LinkResponse
+	(*UnlinkResponse)(nil),        // 60: kuji.v1.UnlinkResponse
+	(*AtomicResponse)(nil),        // 61: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 62: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 63: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 64: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 65: kuji.v1.StreamEventsResponse
+	(*GetHistoryResponse)(nil),    // 66: kuji.v1.GetHistoryResponse
+	(*ListPlayersResponse)(nil),   // 67: kuji.v1.ListPlayersResponse
+	(*ListHoldersResponse)(nil),   // 68: kuji.v1.ListHoldersResponse
+	(*GetPlayerResponse)(nil),     // 69: kuji.v1.GetPlayerResponse
+	(*ListQuestsResponse)(nil),    // 70: kuji.v1.ListQuestsResponse
+	(*ListRanksResponse)(nil),     // 71: kuji.v1.ListRanksResponse
+	(*GetRoundResponse)(nil),      // 72: kuji.v1.GetRoundResponse
+	(*ListRoundsResponse)(nil),    // 73: kuji.v1.ListRoundsResponse
+	(*GetHoldResponse)(nil),       // 74: kuji.v1.GetHoldResponse
+	(*ListHoldsResponse)(nil),     // 75: kuji.v1.ListHoldsResponse
+	(*GetPoolResponse)(nil),       // 76: kuji.v1.GetPoolResponse
+	(*ListDisplaysResponse)(nil),  // 77: kuji.v1.ListDisplaysResponse
+	(*GetCatalogResponse)(nil),    // 78: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 79: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 80: kuji.v1.ExportCatalogResponse
+	(*ListCatalogsResponse)(nil),  // 81: kuji.v1.ListCatalogsResponse
+	(*GetAccessResponse)(nil),     // 82: kuji.v1.GetAccessResponse
+	(*GetEpochResponse)(nil),      // 83: kuji.v1.GetEpochResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -192,55 +195,57 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	32, // 32: kuji.v1.RewardService.GetHold:input_type -> kuji.v1.GetHoldRequest
 	33, // 33: kuji.v1.RewardService.ListHolds:input_type -> kuji.v1.ListHoldsRequest
 	34, // 34: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
-	35, // 35: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	36, // 36: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	37, // 37: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	38, // 38: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
-	39, // 39: kuji.v1.RewardService.GetAccess:input_type -> kuji.v1.GetAccessRequest
-	40, // 40: kuji.v1.RewardService.GetEpoch:input_type -> kuji.v1.GetEpochRequest
-	41, // 41: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	42, // 42: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	43, // 43: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
-	44, // 44: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	45, // 45: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	46, // 46: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	47, // 47: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
-	48, // 48: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
-	49, // 49: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
-	50, // 50: kuji.v1.RewardService.OpenRound:output_type -> kuji.v1.OpenRoundResponse
-	51, // 51: kuji.v1.RewardService.Join:output_type -> kuji.v1.JoinResponse
-	52, // 52: kuji.v1.RewardService.Settle:output_type -> kuji.v1.SettleResponse
-	53, // 53: kuji.v1.RewardService.Reroll:output_type -> kuji.v1.RerollResponse
-	54, // 54: kuji.v1.RewardService.CancelRound:output_type -> kuji.v1.CancelRoundResponse
-	55, // 55: kuji.v1.RewardService.Confirm:output_type -> kuji.v1.ConfirmResponse
-	56, // 56: kuji.v1.RewardService.Cancel:output_type -> kuji.v1.CancelResponse
-	57, // 57: kuji.v1.RewardService.LinkCode:output_type -> kuji.v1.LinkCodeResponse
-	58, // 58: kuji.v1.RewardService.Link:output_type -> kuji.v1.LinkResponse
-	59, // 59: kuji.v1.RewardService.Unlink:output_type -> kuji.v1.UnlinkResponse
-	60, // 60: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	61, // 61: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	62, // 62: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	63, // 63: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	64, // 64: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
-	65, // 65: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
-	66, // 66: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
-	67, // 67: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
-	68, // 68: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	69, // 69: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
-	70, // 70: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
-	71, // 71: kuji.v1.RewardService.GetRound:output_type -> kuji.v1.GetRoundResponse
-	72, // 72: kuji.v1.RewardService.ListRounds:output_type -> kuji.v1.ListRoundsResponse
-	73, // 73: kuji.v1.RewardService.GetHold:output_type -> kuji.v1.GetHoldResponse
-	74, // 74: kuji.v1.RewardService.ListHolds:output_type -> kuji.v1.ListHoldsResponse
-	75, // 75: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	76, // 76: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	77, // 77: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	78, // 78: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	79, // 79: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
-	80, // 80: kuji.v1.RewardService.GetAccess:output_type -> kuji.v1.GetAccessResponse
-	81, // 81: kuji.v1.RewardService.GetEpoch:output_type -> kuji.v1.GetEpochResponse
-	41, // [41:82] is the sub-list for method output_type
-	0,  // [0:41] is the sub-list for method input_type
+	35, // 35: kuji.v1.RewardService.ListDisplays:input_type -> kuji.v1.ListDisplaysRequest
+	36, // 36: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	37, // 37: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	38, // 38: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	39, // 39: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
+	40, // 40: kuji.v1.RewardService.GetAccess:input_type -> kuji.v1.GetAccessRequest
+	41, // 41: kuji.v1.RewardService.GetEpoch:input_type -> kuji.v1.GetEpochRequest
+	42, // 42: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	43, // 43: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	44, // 44: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
+	45, // 45: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	46, // 46: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	47, // 47: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	48, // 48: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
+	49, // 49: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
+	50, // 50: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
+	51, // 51: kuji.v1.RewardService.OpenRound:output_type -> kuji.v1.OpenRoundResponse
+	52, // 52: kuji.v1.RewardService.Join:output_type -> kuji.v1.JoinResponse
+	53, // 53: kuji.v1.RewardService.Settle:output_type -> kuji.v1.SettleResponse
+	54, // 54: kuji.v1.RewardService.Reroll:output_type -> kuji.v1.RerollResponse
+	55, // 55: kuji.v1.RewardService.CancelRound:output_type -> kuji.v1.CancelRoundResponse
+	56, // 56: kuji.v1.RewardService.Confirm:output_type -> kuji.v1.ConfirmResponse
+	57, // 57: kuji.v1.RewardService.Cancel:output_type -> kuji.v1.CancelResponse
+	58, // 58: kuji.v1.RewardService.LinkCode:output_type -> kuji.v1.LinkCodeResponse
+	59, // 59: kuji.v1.RewardService.Link:output_type -> kuji.v1.LinkResponse
+	60, // 60: kuji.v1.RewardService.Unlink:output_type -> kuji.v1.UnlinkResponse
+	61, // 61: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	62, // 62: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	63, // 63: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	64, // 64: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	65, // 65: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	66, // 66: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
+	67, // 67: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
+	68, // 68: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
+	69, // 69: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	70, // 70: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
+	71, // 71: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
+	72, // 72: kuji.v1.RewardService.GetRound:output_type -> kuji.v1.GetRoundResponse
+	73, // 73: kuji.v1.RewardService.ListRounds:output_type -> kuji.v1.ListRoundsResponse
+	74, // 74: kuji.v1.RewardService.GetHold:output_type -> kuji.v1.GetHoldResponse
+	75, // 75: kuji.v1.RewardService.ListHolds:output_type -> kuji.v1.ListHoldsResponse
+	76, // 76: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	77, // 77: kuji.v1.RewardService.ListDisplays:output_type -> kuji.v1.ListDisplaysResponse
+	78, // 78: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	79, // 79: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	80, // 80: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	81, // 81: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
+	82, // 82: kuji.v1.RewardService.GetAccess:output_type -> kuji.v1.GetAccessResponse
+	83, // 83: kuji.v1.RewardService.GetEpoch:output_type -> kuji.v1.GetEpochResponse
+	42, // [42:84] is the sub-list for method output_type
+	0,  // [0:42] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -257,6 +262,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_claim_proto_init()
 	file_kuji_v1_collect_proto_init()
+	file_kuji_v1_display_proto_init()
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_epoch_proto_init()
 	file_kuji_v1_events_proto_init()

@@ -161,18 +161,20 @@ func stacks(all []*kujiv1.Stack) []kuji.Stack {
 
 // What results and answers take in memory, in bytes, if rewards have two items: see TestWork.
 const (
-	CommandBytes = 3072 // a command of a batch, or a member of a group
-	drawBytes    = 1024 // a draw of a stream
-	outcomeBytes = 2560 // an outcome of a unary call
-	sharedBytes  = 384  // an outcome in an answer that writes equal ones once
-	entryBytes   = 4096 // an entry in a page of a pool
-	questBytes   = 4096 // a quest in a page of quests
-	rankBytes    = 128  // of a rank, with the id of a player
-	winnerBytes  = 4096 // a winner of a round, with what the winner gets
-	itemBytes    = 1024 // an item in a page of a catalog
-	roundBytes   = 3072 // a round in a page of rounds
-	entrantBytes = 2048 // an entrant in a page of a round
-	holdBytes    = 4096 // a hold in a page of holds, of holdLines
+	CommandBytes = 3072  // a command of a batch, or a member of a group
+	drawBytes    = 1024  // a draw of a stream
+	outcomeBytes = 2560  // an outcome of a unary call
+	sharedBytes  = 384   // an outcome in an answer that writes equal ones once
+	entryBytes   = 4096  // an entry in a page of a pool
+	questBytes   = 4096  // a quest in a page of quests
+	rankBytes    = 128   // of a rank, with the id of a player
+	winnerBytes  = 4096  // a winner of a round, with what the winner gets
+	itemBytes    = 1280  // an item in a page of a catalog
+	shownBytes   = 12288 // the display of an item, a counter or a quest, without what can be long
+	displayBytes = 2048  // a short display in a page of displays; texts have displayTexts
+	roundBytes   = 3072  // a round in a page of rounds
+	entrantBytes = 2048  // an entrant in a page of a round
+	holdBytes    = 4096  // a hold in a page of holds, of holdLines
 	holdLines    = 4
 	groupBytes   = kuji.MaxAtomic*CommandBytes + kuji.MaxAtomicDraws*outcomeBytes // the largest group
 )
@@ -265,11 +267,15 @@ func work(m proto.Message) int64 {
 	case *kujiv1.ListHoldsRequest:
 		return int64(min(cmp.Or(m.GetLimit(), DefaultHolds), kuji.MaxHolds))*holdBytes + 2*groupBytes
 	case *kujiv1.GetPoolRequest:
+		each := int64(entryBytes)
 		if m.GetNames() {
-			return pageWork(m.GetEntryLimit(), entryBytes+itemBytes)
+			each += shownAs(itemBytes, m)
 		}
-		return pageWork(m.GetEntryLimit(), entryBytes)
+		return pageWork(m.GetEntryLimit(), each)
 	case *kujiv1.ListQuestsRequest:
+		if m.GetLanguage() != "" {
+			return pageWork(m.GetQuestLimit(), questBytes+2*shownBytes) + catalog.MaxCounters*shownBytes
+		}
 		return pageWork(m.GetQuestLimit(), questBytes)
 	case *kujiv1.ListRanksRequest:
 		return int64(min(cmp.Or(m.GetRankLimit(), kuji.DefaultRanks), kuji.MaxRanks)) * rankBytes
@@ -278,9 +284,19 @@ func work(m proto.Message) int64 {
 	case *kujiv1.GetRoundRequest:
 		return int64(min(cmp.Or(m.GetEntrantLimit(), DefaultEntrants), kuji.MaxEntrants)) * entrantBytes
 	case *kujiv1.GetCatalogRequest:
-		return pageWork(m.GetItemLimit(), itemBytes)
+		return pageWork(m.GetItemLimit(), shownAs(itemBytes, m))
+	case *kujiv1.ListDisplaysRequest:
+		return pageWork(m.GetLimit(), displayBytes) + displayTexts
 	}
 	return Outcomes(m) * outcomeBytes
+}
+
+// shownAs is what one thing takes, and its display if a request asks for displays.
+func shownAs(bytes int64, m interface{ GetLanguage() string }) int64 {
+	if m.GetLanguage() != "" {
+		return bytes + shownBytes
+	}
+	return bytes
 }
 
 func pageWork(limit uint32, each int64) int64 {

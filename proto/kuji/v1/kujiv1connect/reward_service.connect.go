@@ -111,6 +111,9 @@ const (
 	RewardServiceListHoldsProcedure = "/kuji.v1.RewardService/ListHolds"
 	// RewardServiceGetPoolProcedure is the fully-qualified name of the RewardService's GetPool RPC.
 	RewardServiceGetPoolProcedure = "/kuji.v1.RewardService/GetPool"
+	// RewardServiceListDisplaysProcedure is the fully-qualified name of the RewardService's
+	// ListDisplays RPC.
+	RewardServiceListDisplaysProcedure = "/kuji.v1.RewardService/ListDisplays"
 	// RewardServiceGetCatalogProcedure is the fully-qualified name of the RewardService's GetCatalog
 	// RPC.
 	RewardServiceGetCatalogProcedure = "/kuji.v1.RewardService/GetCatalog"
@@ -228,6 +231,9 @@ type RewardServiceClient interface {
 	ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error)
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
+	// ListDisplays returns what people see of the catalog in force: names and texts
+	// in a language, rarities in order, icons. Players' tokens may ask for it.
+	ListDisplays(context.Context, *v1.ListDisplaysRequest) (*v1.ListDisplaysResponse, error)
 	// GetCatalog returns the catalog in force.
 	GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error)
 	// GetOdds returns what the next draw from a pool gives a player, exactly. A
@@ -482,6 +488,13 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		listDisplays: connect.NewClient[v1.ListDisplaysRequest, v1.ListDisplaysResponse](
+			httpClient,
+			baseURL+RewardServiceListDisplaysProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("ListDisplays")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getCatalog: connect.NewClient[v1.GetCatalogRequest, v1.GetCatalogResponse](
 			httpClient,
 			baseURL+RewardServiceGetCatalogProcedure,
@@ -564,6 +577,7 @@ type rewardServiceClient struct {
 	getHold       *connect.Client[v1.GetHoldRequest, v1.GetHoldResponse]
 	listHolds     *connect.Client[v1.ListHoldsRequest, v1.ListHoldsResponse]
 	getPool       *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
+	listDisplays  *connect.Client[v1.ListDisplaysRequest, v1.ListDisplaysResponse]
 	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
 	getOdds       *connect.Client[v1.GetOddsRequest, v1.GetOddsResponse]
 	exportCatalog *connect.Client[v1.ExportCatalogRequest, v1.ExportCatalogResponse]
@@ -879,6 +893,15 @@ func (c *rewardServiceClient) GetPool(ctx context.Context, req *v1.GetPoolReques
 	return nil, err
 }
 
+// ListDisplays calls kuji.v1.RewardService.ListDisplays.
+func (c *rewardServiceClient) ListDisplays(ctx context.Context, req *v1.ListDisplaysRequest) (*v1.ListDisplaysResponse, error) {
+	response, err := c.listDisplays.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // GetCatalog calls kuji.v1.RewardService.GetCatalog.
 func (c *rewardServiceClient) GetCatalog(ctx context.Context, req *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error) {
 	response, err := c.getCatalog.CallUnary(ctx, connect.NewRequest(req))
@@ -1033,6 +1056,9 @@ type RewardServiceHandler interface {
 	ListHolds(context.Context, *v1.ListHoldsRequest) (*v1.ListHoldsResponse, error)
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
+	// ListDisplays returns what people see of the catalog in force: names and texts
+	// in a language, rarities in order, icons. Players' tokens may ask for it.
+	ListDisplays(context.Context, *v1.ListDisplaysRequest) (*v1.ListDisplaysResponse, error)
 	// GetCatalog returns the catalog in force.
 	GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error)
 	// GetOdds returns what the next draw from a pool gives a player, exactly. A
@@ -1283,6 +1309,13 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceListDisplaysHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceListDisplaysProcedure,
+		svc.ListDisplays,
+		connect.WithSchema(rewardServiceMethods.ByName("ListDisplays")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceGetCatalogHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceGetCatalogProcedure,
 		svc.GetCatalog,
@@ -1397,6 +1430,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceListHoldsHandler.ServeHTTP(w, r)
 		case RewardServiceGetPoolProcedure:
 			rewardServiceGetPoolHandler.ServeHTTP(w, r)
+		case RewardServiceListDisplaysProcedure:
+			rewardServiceListDisplaysHandler.ServeHTTP(w, r)
 		case RewardServiceGetCatalogProcedure:
 			rewardServiceGetCatalogHandler.ServeHTTP(w, r)
 		case RewardServiceGetOddsProcedure:
@@ -1556,6 +1591,10 @@ func (UnimplementedRewardServiceHandler) ListHolds(context.Context, *v1.ListHold
 
 func (UnimplementedRewardServiceHandler) GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetPool is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) ListDisplays(context.Context, *v1.ListDisplaysRequest) (*v1.ListDisplaysResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListDisplays is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error) {
