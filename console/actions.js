@@ -49,7 +49,7 @@ export const ACTIONS = {
     fields: ({ form, set, player }) => {
       const [tracks, setTracks] = useState((player.pity ?? []).map((p) => p.track));
       useEffect(() => { allTracks().then((more) => setTracks((old) => [...new Set([...old, ...more])]), () => {}); }, []);
-      return html`<${Choice} label=${t("act.track")} name="track" options=${tracks} form=${form} set=${set} />
+      return html`<${Choice} label=${t("track")} name="track" options=${tracks} form=${form} set=${set} />
         <${Amount} label=${t("act.draws")} name="draws" form=${form} set=${set} />`;
     },
     problem: (form) => !form.track ? t("act.need.track") : !whole(form.draws, 0n, 1000000n) ? t("act.need.draws") : "",
@@ -66,7 +66,7 @@ export const ACTIONS = {
     fields: ({ form, set, player }) => {
       const known = [...(player.counters ?? []).filter((c) => !c.realm).map((c) => c.counter), ...(player.quests ?? []).flatMap((q) => (q.needs ?? []).map((n) => n.counter)),
         ...(names()?.counters.keys() ?? [])];
-      return html`<${Choice} label=${t("act.counter")} name="counter" kind="counters" options=${[...new Set(known)]} form=${form} set=${set} />
+      return html`<${Choice} label=${t("counter")} name="counter" kind="counters" options=${[...new Set(known)]} form=${form} set=${set} />
         <${Amount} label=${t("act.value")} name="value" form=${form} set=${set} />`;
     },
     problem: (form) => !form.counter ? t("act.need.counter") : !whole(form.value, 0n) ? t("act.need.value") : "",

@@ -8,6 +8,12 @@ export function follow({ realm, from, pool, player }, { event, state }) {
   const end = new AbortController();
   let next = from; // where to go on: undefined is what comes from now on
   let wait = 250;
+  let since = null; // when the connection was lost
+  const alive = () => {
+    since = null;
+    wait = 250;
+    state({ live: true });
+  };
 
   const once = async () => {
     const query = new URLSearchParams({ realm });
@@ -19,20 +25,18 @@ export function follow({ realm, from, pool, player }, { event, state }) {
     });
     if (!response.ok) throw await failureOf(response);
     await read(response.body.pipeThrough(new TextDecoderStream()).getReader(), (message) => {
-      wait = 250;
       if (message.id !== undefined) next = message.id;
-      state({ live: true });
+      alive();
       if (message.type === "end") {
         const { code, message: why } = JSON.parse(message.data);
         throw new Failure(code, why);
       }
       if (message.data !== undefined) event(JSON.parse(message.data));
-    }, () => state({ live: true }));
+    }, alive);
     throw new Failure("unreachable", "");
   };
 
   (async () => {
-    let since = null;
     while (!end.signal.aborted) {
       try {
         await once();
@@ -47,7 +51,6 @@ export function follow({ realm, from, pool, player }, { event, state }) {
       }
       await pause(wait * (0.5 + Math.random()), end.signal);
       wait = Math.min(wait * 2, 5000);
-      since = null;
     }
   })();
   return () => end.abort();
@@ -90,7 +93,7 @@ async function read(reader, take, opened) {
   }
 }
 
-// Sampler reads the feed without costing the server more than a bounded part: while more events come
+// sample reads the feed without costing the server more than a bounded part: while more events come
 // than `most` a second, it takes a look of at most `look` events, and another one after `gap` ms.
 export function sample(where, { event, state }, { most = 1500, look = 400, gap = 5000 } = {}) {
   let stop = () => {};
@@ -99,10 +102,11 @@ export function sample(where, { event, state }, { most = 1500, look = 400, gap =
   let count = 0;
   let began = 0;
   let sampling = false;
+  let { from } = where; // the first time; a look is at what comes
   const open = () => {
     count = 0;
     began = Date.now();
-    stop = follow(where, {
+    stop = follow({ ...where, from }, {
       event(e) {
         event(e);
         const now = Date.now();
@@ -118,6 +122,7 @@ export function sample(where, { event, state }, { most = 1500, look = 400, gap =
       },
       state(s) { state({ ...s, sampling }); },
     });
+    from = undefined;
     if (sampling) {
       // A look that does not fill up shows that there are fewer again.
       const watching = stop;

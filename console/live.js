@@ -40,12 +40,26 @@ export class Live {
     this.end = new AbortController();
     this.timers = new Set();
     const only = app.access?.pools?.length ? app.access.pools[0] : undefined; // such a key must name a pool
-    this.stopFeed = sample({ realm: this.realm, pool: only }, {
+    this.stopFeed = () => {};
+    this.openFeed(only);
+    if (this.byMetrics) this.every(METRICS_EVERY, () => this.readMetrics());
+    this.every(POOL_EVERY / 5, () => this.readPools());
+  }
+
+  // openFeed begins with what comes after now, so that a break loses nothing.
+  async openFeed(pool) {
+    let from;
+    try {
+      const { realms = [] } = await call("GetStatus", { realm: this.realm }, { signal: this.end.signal });
+      from = realms[0] && String(BigInt(realms[0].position ?? 0) + 1n);
+    } catch (e) {
+      if (this.end.signal.aborted) return;
+      if (!(e instanceof Failure)) throw e;
+    }
+    this.stopFeed = sample({ realm: this.realm, pool, from }, {
       event: (e) => this.take(e),
       state: (s) => { this.feed = s; this.note(); },
     });
-    if (this.byMetrics) this.every(METRICS_EVERY, () => this.readMetrics());
-    this.every(POOL_EVERY / 5, () => this.readPools());
   }
 
   close() {

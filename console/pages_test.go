@@ -14,7 +14,7 @@ func festive(t *testing.T, withKeys bool) *site {
 	if _, err := s.realm().Codes().Import(t.Context(), "ten-percent", []string{"AAA-1", "AAA-2", "AAA-3", "AAA-4"}); err != nil {
 		t.Fatal(err)
 	}
-	s.do(kuji.Grant{ID: "welcome-1", Player: "ann", Items: []kuji.Stack{{Item: "starlight", Quantity: 4800}, {Item: "stardust", Quantity: 9007199254740000}}, Note: kuji.Note{By: "ops", Reason: "the outage of Friday"}})
+	s.do(kuji.Grant{ID: "welcome-1", Player: "ann", Items: []kuji.Stack{{Item: "starlight", Quantity: 4800}, {Item: "stardust", Quantity: 50}}, Note: kuji.Note{By: "ops", Reason: "the outage of Friday"}})
 	for i := range 20 {
 		s.do(kuji.Draw{ID: fmt.Sprintf("banner-%d", i), Player: "ann", Pool: "banner", Count: 1})
 	}
@@ -33,7 +33,7 @@ var shows = []struct{ name, path, selector, text string }{
 	{"pools", "/pools", "[data-pool=box]", "left"},
 	{"pool", "/pools/box", "#odds-seen", "Moon Rabbit"},
 	{"catalog", "/catalog", "#catalog", "Lantern Festival"},
-	{"versions", "/catalog/versions", "main", "17 items"},
+	{"versions", "/catalog/versions", "main", "items: 17"},
 	{"disclosure", "/disclosure", "main", "few"},
 	{"operations", "/operations", "[data-realm=default]", "Request ids"},
 	{"proof", "/proof/4/0", "#steps", "grant"},

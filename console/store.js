@@ -1,5 +1,5 @@
 // What all pages share: the realm, who the key is, what the server offers, and names of things.
-import { call, Failure, hasKey } from "./api.js";
+import { call, Failure } from "./api.js";
 import { current } from "./i18n.js";
 
 export const app = {
@@ -70,8 +70,6 @@ export function useRealm(realm) {
   changed({ realm });
 }
 
-export const without = () => !hasKey() && !app.needsKey;
-
 // Names ------------------------------------------------------------------------------------
 
 // What people see of things, by realm and language: { items, pools, counters, quests: Map id → display }.
@@ -85,27 +83,22 @@ export function forget() {
 
 // loadNames fetches the names of a realm once, and again after forget. Pages show ids until it is done.
 export function loadNames() {
-  asking ??= fetchNames(app.realm).then((d) => {
-    displays = d;
-    changed({});
-    return d;
-  }, (e) => {
+  asking ??= fetchNames(app.realm).catch((e) => {
     asking = null;
     if (!(e instanceof Failure)) throw e;
-    return null;
+    return { ...none(), failure: e };
+  }).then((d) => {
+    displays = d;
+    changed({});
   });
   return asking;
 }
 
+const none = () => ({ items: new Map(), pools: new Map(), counters: new Map(), quests: new Map(), rounds: new Map(), rarities: [], version: "0", poolIds: [] });
+
 async function fetchNames(realm) {
-  const d = { items: new Map(), pools: new Map(), counters: new Map(), quests: new Map(), rarities: [], version: "0", poolIds: [], exact: false };
-  try {
-    const got = await call("ListDisplays", { realm, language: current() });
-    readDisplays(d, got);
-    d.exact = true;
-  } catch (e) {
-    if (!(e instanceof Failure) || !(e.notOffered || e.code === "permission_denied" || e.code === "not_found")) throw e;
-  }
+  const d = none();
+  await readDisplays(d, realm);
   if (app.access?.pools?.length) {
     d.poolIds = app.access.pools;
     return d;
@@ -116,16 +109,28 @@ async function fetchNames(realm) {
     d.poolIds = c.pools ?? [];
     d.catalog = c;
     for (const item of c.items ?? []) {
-      d.items.set(item.id, { name: item.name, ...d.items.get(item.id), kind: item.kind });
+      const display = d.items.get(item.id);
+      d.items.set(item.id, { ...display, name: display?.name || item.name, kind: item.kind });
     }
     if (offset + 10000 >= (c.itemCount ?? 0)) return d;
   }
 }
 
-function readDisplays(d, got) {
-  d.rarities = got.rarities ?? [];
-  for (const kind of ["items", "pools", "counters", "quests"]) {
-    for (const one of got[kind] ?? []) d[kind].set(one.id, one.display ? { ...one, ...one.display } : one);
+const KINDS = { DISPLAY_KIND_ITEM: "items", DISPLAY_KIND_POOL: "pools", DISPLAY_KIND_COUNTER: "counters", DISPLAY_KIND_QUEST: "quests", DISPLAY_KIND_ROUND: "rounds" };
+
+// readDisplays adds what people see, page by page. An older server does not have it: then there are the
+// names of items in the catalog.
+async function readDisplays(d, realm) {
+  try {
+    for (let offset = 0; ;) {
+      const got = await call("ListDisplays", { realm, language: current(), offset, limit: 10000 });
+      if (offset === 0) d.rarities = got.rarities ?? [];
+      for (const one of got.displays ?? []) d[KINDS[one.kind]]?.set(one.id, { ...one.display });
+      offset = got.nextOffset ?? 0;
+      if (!offset) return;
+    }
+  } catch (e) {
+    if (!(e instanceof Failure) || !(e.notOffered || e.code === "permission_denied" || e.code === "not_found")) throw e;
   }
 }
 
@@ -145,7 +150,9 @@ export const names = () => displays;
 // rarityStep returns which of the six steps of colour a rarity has, 1 to 6; 0: it has none.
 export function rarityStep(rarity) {
   const order = displays?.rarities ?? [];
-  const at = order.findIndex((r) => (r.id ?? r) === rarity);
+  const at = order.findIndex((r) => r.id === rarity);
   if (!rarity || at < 0) return 0;
   return order.length < 2 ? 3 : 1 + Math.round((at * 5) / (order.length - 1));
 }
+
+export const rarityName = (rarity) => displays?.rarities.find((r) => r.id === rarity)?.name || rarity;

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "./dom.js";
 import { Failure } from "./api.js";
 import { ago, date, longDate, num, t, word } from "./i18n.js";
-import { app, named, onChange, rarityStep } from "./store.js";
+import { app, named, onChange, rarityName, rarityStep } from "./store.js";
 
 // useApp renders a part again when what all pages share changes.
 export function useApp() {
@@ -81,8 +81,15 @@ export function Time({ ms, distance }) {
 export function Thing({ kind = "items", id, plain }) {
   const d = named(kind, id);
   const step = rarityStep(d.rarity);
-  return html`<span class=${step ? `rarity rarity-${step}` : "break"}>${d.name}</span>${
+  return html`<span class=${step ? `rarity rarity-${step}` : "break"} title=${step ? rarityName(d.rarity) : undefined} dir="auto">${d.name}</span>${
     !plain && d.name !== id && html` <span class="id" dir="auto">${id}</span>`}`;
+}
+
+// Picture is the icon of a thing, if it has one that a page may load.
+export function Picture({ kind, id }) {
+  const { icon } = named(kind, id);
+  if (!/^(https:\/\/|\/(?!\/))/.test(icon ?? "")) return null;
+  return html`<img class="icon" src=${icon} alt="" loading="lazy" referrerpolicy="no-referrer" />`;
 }
 
 export const PlayerLink = ({ id }) => (id ? html`<a class="break" href=${link("players", id)}>${id}</a>` : html`<span class="muted">–</span>`);

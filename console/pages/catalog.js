@@ -5,7 +5,7 @@ import { dec, num, percent, t, word } from "../i18n.js";
 import { app, forget, loadNames, may, names, notePool, offers, useRealm } from "../store.js";
 import { diff, folded } from "../diff.js";
 import { Simulation } from "../simulation.js";
-import { Copy, Failed, Field, Head, Loading, More, NotOffered, Stacks, Thing, Time, download, link, useApp, useLoad } from "../ui.js";
+import { Copy, Failed, Field, Head, Loading, More, NotOffered, Picture, Stacks, Thing, Time, download, link, useApp, useLoad } from "../ui.js";
 
 const TABS = ["inForce", "new", "proposals", "versions", "compare"];
 const draft = { yaml: "", realm: "" }; // survives a look at another page
@@ -42,7 +42,7 @@ function InForce() {
       ${c.start?.length > 0 && html`<p><strong>${t("catalog.start")}</strong> <${Stacks} items=${c.start} /></p>`}</section>
     <section class="card"><h2>${t("catalog.pools")}</h2>${(c.pools ?? []).map((p) => html`<${PoolPart} key=${p} id=${p} />`)}</section>
     <section class="card"><h2>${t("catalog.items")}</h2><div class="table" tabindex="0" role="region" aria-label=${t("catalog.items")}><table><thead><tr><th scope="col">${t("act.item")}</th><th scope="col">${t("catalog.kind")}</th><th scope="col" class="num">${t("catalog.most")}</th></tr></thead>
-      <tbody>${(c.items ?? []).slice(0, shown).map((i) => html`<tr key=${i.id}><th scope="row"><${Thing} id=${i.id} /></th><td>${word("itemKind", i.kind)}${i.family && html` <span class="chip">${i.family}</span>`}</td><td class="num">${i.most && i.most !== "0" ? num(i.most) : "–"}</td></tr>`)}</tbody></table></div>
+      <tbody>${(c.items ?? []).slice(0, shown).map((i) => html`<tr key=${i.id}><th scope="row"><span class="row"><${Picture} kind="items" id=${i.id} /><span><${Thing} id=${i.id} /></span></span></th><td>${word("itemKind", i.kind)}${i.family && html` <span class="chip">${i.family}</span>`}</td><td class="num">${i.most && i.most !== "0" ? num(i.most) : "–"}</td></tr>`)}</tbody></table></div>
       <${More} shown=${shown} all=${c.items?.length ?? 0} more=${() => setShown(shown + 200)} /></section>`}</${Loading}>`;
 }
 
@@ -93,12 +93,11 @@ function New() {
   const [accepted, accept] = useState(false);
   const box = useRef();
   const edit = (text) => { draft.yaml = text; setYaml(text); set({ step: "edit" }); accept(false); };
-  const inForce = useLoad((signal) => call("GetCatalog", { realm: app.realm, itemLimit: 1 }, { signal }), []);
 
   const check = async () => {
     set({ step: "edit", busy: true });
     try {
-      const expectedVersion = inForce.data?.version ?? "0";
+      const expectedVersion = (await call("GetCatalog", { realm: app.realm, itemLimit: 1 })).version ?? "0";
       const { plan } = await call("ApplyCatalog", { realm: app.realm, yaml: toBase64(yaml), dryRun: true, expectedVersion }, { timeout: 120_000 });
       set({ step: "plan", plan: plan ?? {}, expectedVersion });
     } catch (failure) {
@@ -232,8 +231,8 @@ function Versions({ version }) {
     location.hash = link("catalog", "new");
   };
   return html`<section class="card"><h2>${t("catalog.versions")}</h2><${Loading} load=${load}>${({ catalogs = [], oldest }) => catalogs.length === 0 ? html`<p class="muted">${t("catalog.none")}</p>` : html`
-    <div class="table" tabindex="0" role="region" aria-label=${t("catalog.versions")}><table><thead><tr><th scope="col" class="num">${t("catalog.version")}</th><th scope="col">${t("why.when")}</th><th scope="col">${t("why.who")}</th><th scope="col"><span class="vh">${t("player.actions")}</span></th></tr></thead>
-      <tbody>${catalogs.map((c, i) => html`<tr key=${c.version}><th scope="row" class="num">${num(c.version)}</th><td><${Time} ms=${c.timeUnixMs} /><span class="small muted" style=${{ display: "block" }}>${c.name} · ${t("catalog.sizes", { items: num(c.items ?? 0), pools: num(c.pools ?? 0) })}</span></td>
+    <div class="table" tabindex="0" role="region" aria-label=${t("catalog.versions")}><table><thead><tr><th scope="col">${t("catalog.version")}</th><th scope="col">${t("why.when")}</th><th scope="col">${t("why.who")}</th><th scope="col"><span class="vh">${t("player.actions")}</span></th></tr></thead>
+      <tbody>${catalogs.map((c, i) => html`<tr key=${c.version}><th scope="row">${num(c.version)}</th><td><${Time} ms=${c.timeUnixMs} /><span class="small muted" style=${{ display: "block" }}>${c.name} · ${t("catalog.sizes", { items: num(c.items ?? 0), pools: num(c.pools ?? 0) })}</span></td>
         <td><strong class="break">${c.by || "–"}</strong><span class="small break" style=${{ display: "block" }}>${c.reason}</span></td>
         <td><span class="row"><${Source} version=${c.version} />
           ${BigInt(c.version) > BigInt(oldest ?? 1) && html`<a class="button" href=${link("catalog", "compare", String(BigInt(c.version) - 1n), c.version)}>${t("catalog.differs")}</a>`}

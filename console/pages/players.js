@@ -88,12 +88,12 @@ function Standing({ player }) {
     return html`<section class="card"><h2>${t("player.standing")}</h2><p class="muted">${t("player.nothingCounted")}</p></section>`;
   }
   return html`<section class="card"><h2>${t("player.standing")}</h2>
-    ${pity.length > 0 && html`<table><caption>${t("player.pity")}</caption><thead><tr><th scope="col">${t("act.track")}</th><th scope="col" class="num">${t("player.since")}</th><th scope="col" class="num">${t("player.certainIn")}</th></tr></thead>
+    ${pity.length > 0 && html`<table><caption>${t("player.pity")}</caption><thead><tr><th scope="col">${t("track")}</th><th scope="col" class="num">${t("player.since")}</th><th scope="col" class="num">${t("player.certainIn")}</th></tr></thead>
       <tbody>${pity.map((p) => html`<tr key=${p.track}><th scope="row" class="break">${p.track}${p.unless && html`<span class="small muted" style=${{ display: "block" }}>${t("player.unless", { what: p.unless })}</span>`}</th><td class="num">${num(p.draws)}</td><td class="num">${p.certainIn && p.certainIn !== "0" ? num(p.certainIn) : "–"}</td></tr>`)}</tbody></table>`}
     ${limits.length + free.length > 0 && html`<table><caption>${t("player.limits")}</caption><thead><tr><th scope="col">${t("pool")}</th><th scope="col" class="num">${t("player.left")}</th><th scope="col" class="num">${t("player.of")}</th></tr></thead>
       <tbody>${[...limits, ...free.map((f) => ({ ...f, gratis: true }))].map((l) => html`<tr><th scope="row"><${Thing} kind="pools" id=${l.pool} /><span class="small muted" style=${{ display: "block" }}>${l.gratis && `${t("player.free")}, `}${word("period", l.per)}${l.resetsUnixMs && l.resetsUnixMs !== "0" && html` · ${t("player.moreAt")} <${Time} ms=${l.resetsUnixMs} />`}</span></th>
         <td class="num">${num(l.left ?? 0)}</td><td class="num">${num(l.draws)}</td></tr>`)}</tbody></table>`}
-    ${counters.length > 0 && html`<table><caption>${t("player.counters")}</caption><thead><tr><th scope="col">${t("act.counter")}</th><th scope="col" class="num">${t("act.value")}</th></tr></thead>
+    ${counters.length > 0 && html`<table><caption>${t("player.counters")}</caption><thead><tr><th scope="col">${t("counter")}</th><th scope="col" class="num">${t("act.value")}</th></tr></thead>
       <tbody>${counters.map((c) => html`<tr key=${c.counter}><th scope="row"><${Thing} kind="counters" id=${c.counter} />${c.realm && html` <span class="chip">${t("player.ofRealm")}</span>`}${c.rank && c.rank !== "0" && html` <span class="chip">${t("player.rank", { n: num(c.rank) })}</span>`}
         ${c.resetsUnixMs && c.resetsUnixMs !== "0" && html`<span class="small muted" style=${{ display: "block" }}>${t("player.resets")} <${Time} ms=${c.resetsUnixMs} /></span>`}</th><td class="num">${num(c.value)}</td></tr>`)}</tbody></table>`}
     ${quests.length > 0 && html`<table><caption>${t("player.quests")}</caption><thead><tr><th scope="col">${t("quest")}</th><th scope="col" class="num">${t("player.claimed")}</th><th scope="col" class="num">${t("player.claimable")}</th></tr></thead>
@@ -150,14 +150,14 @@ const REVERSIBLE = new Set(["grant", "draw", "redeem"]);
 
 export function Events({ events, player, reverse }) {
   if (!events.length) return html`<p class="muted">${t("why.none")}</p>`;
-  return html`<div class="table" tabindex="0" role="region" aria-label=${t("why.title")}><table><thead><tr><th scope="col">${t("why.when")}</th><th scope="col">${t("why.what")}</th><th scope="col" class="num">${t("why.change")}</th><th scope="col">${t("why.who")}</th><th scope="col"><span class="vh">${t("player.actions")}</span></th></tr></thead>
+  return html`<div class="table" tabindex="0" role="region" aria-label=${t("why.title")}><table class="flow"><thead><tr><th scope="col">${t("why.when")}</th><th scope="col">${t("why.what")}</th><th scope="col" class="num">${t("why.change")}</th><th scope="col">${t("why.who")}</th><th scope="col"><span class="vh">${t("player.actions")}</span></th></tr></thead>
     <tbody>${events.map((e) => html`<tr key=${`${e.position}/${e.index ?? 0}`}>
       <td><${Time} ms=${e.timeUnixMs} /><a class="small num" style=${{ display: "block" }} href=${link("proof", e.position, String(e.index ?? 0))}>${num(e.position)} / ${num(e.index ?? 0)}</a></td>
       <td style=${{ minWidth: "11rem" }}><strong>${word("kind", e.kind)}</strong> ${e.pool && html`<${Thing} kind="pools" id=${e.pool} plain />`} ${e.status !== "STATUS_OK" && html`<${StatusChip} status=${e.status} />`}
         ${e.outcomes?.length > 0 && html`<span class="small muted break" style=${{ display: "block" }}>${e.outcomes.slice(0, 10).map((o) => o.entry).join(", ")}${e.outcomes.length > 10 && " …"}</span>`}
         ${(e.claims ?? []).map((c) => html`<span class="small muted" style=${{ display: "block" }}><${Thing} kind="quests" id=${c.quest || c.counter || ""} plain /></span>`)}
         ${e.requestId && html`<code class="id">${e.requestId}</code>`}</td>
-      <td class="num">${(e.changes ?? []).filter((c) => c.player === player).map((c) => html`<span style=${{ display: "block" }}>${c.delta?.startsWith("-") ? "" : "+"}${num(c.delta ?? 0)} <${Thing} id=${c.item} plain />${c.balance !== undefined && html` <span class="muted">= ${num(c.balance)}</span>`}</span>`)}</td>
+      <td class="num wrap">${(e.changes ?? []).filter((c) => c.player === player).map((c) => html`<span style=${{ display: "block" }}><span class="nowrap">${c.delta?.startsWith("-") ? "" : "+"}${num(c.delta ?? 0)}</span> <${Thing} id=${c.item} plain />${c.balance !== undefined && html` <span class="muted nowrap">= ${num(c.balance)}</span>`}</span>`)}</td>
       <td style=${{ minWidth: "8rem" }}>${e.by ? html`<strong class="break">${e.by}</strong>` : html`<span class="muted">–</span>`}${e.reason && html`<span class="small break" style=${{ display: "block" }}>${e.reason}</span>`}${e.metadata && html`<span class="id">${e.metadata}</span>`}</td>
       <td>${reverse && e.requestId && e.status === "STATUS_OK" && REVERSIBLE.has(e.kind) && html`<button class="button quiet" type="button" onClick=${() => reverse(e.requestId)} aria-label=${t("act.reverseThis", { request: e.requestId })}>${t("act.reverse")}</button>`}</td></tr>`)}</tbody></table></div>`;
 }

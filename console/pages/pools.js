@@ -1,7 +1,7 @@
 // Pools live: what is left, how fast it goes, and whether what comes is what should.
 import { html, useEffect, useMemo, useRef, useState } from "../dom.js";
 import { clock, date, dec, num, percent, t, word } from "../i18n.js";
-import { app, names } from "../store.js";
+import { loadNames, names } from "../store.js";
 import { Live, wilson } from "../live.js";
 import { Plot, Spark } from "../plot.js";
 import { Bar, Failed, Head, PlayerLink, Stacks, StatusChip, Thing, Time, link, useApp } from "../ui.js";
@@ -11,7 +11,7 @@ export default function Pools({ rest }) {
   const ids = names()?.poolIds;
   if (!ids) return html`<div class="page"><${Head} title=${t("page.pools")} /><p class="muted" aria-busy="true">${t("loading")}</p></div>`;
   return html`<div class="page"><${Head} title=${t("page.pools")}>${t("pools.text")}</${Head}>
-    ${ids.length === 0 ? html`<p class="empty">${t("pools.none")}</p>` : html`<${All} ids=${ids} key=${ids.join(" ")} only=${rest[0]} />`}</div>`;
+    ${names().failure ? html`<${Failed} failure=${names().failure} retry=${() => loadNames()} />` : ids.length === 0 ? html`<p class="empty">${t("pools.none")}</p>` : html`<${All} ids=${ids} key=${ids.join(" ")} only=${rest[0]} />`}</div>`;
 }
 
 function All({ ids, only }) {
@@ -32,7 +32,7 @@ function All({ ids, only }) {
   const total = l.total.last;
   return html`<${Connection} live=${l} />
     <section class="card"><div class="row apart"><h2>${t("pools.drawsASecond")}</h2><strong class="num" style=${{ fontSize: "var(--t2)" }}>${total === null ? "–" : dec(total, total < 100 ? 1 : 0)}</strong></div>
-      <${Plot} data=${[[...l.times.values], [...l.total.values]]} series=${[{ label: t("pools.drawsASecond"), fill: true }]} time label=${t("pools.drawsASecond")} xFormat=${(s) => clock(s * 1000)} format=${(v) => dec(v)} /></section>
+      <${Plot} data=${[[...l.times.values], [...l.total.values]]} series=${[{ label: t("pools.drawsASecond"), fill: true }]} time label=${t("pools.drawsASecond")} xFormat=${(s) => clock(s * 1000)} format=${(v) => dec(v, 2)} /></section>
     <div class="cards two"><div style=${{ gridColumn: "1 / -1" }}>
       ${ids.length > 12 && html`<label class="field" style=${{ maxWidth: "20rem", marginBottom: "var(--s4)" }}><span>${t("pools.find")}</span><input name="find" value=${find} onInput=${(e) => setFind(e.target.value)} /></label>`}
       <div class="pools">${found.slice(0, shown).map((p) => html`<${Card} key=${p.id} p=${p} />`)}</div>

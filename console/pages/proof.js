@@ -57,8 +57,14 @@ export function readReceipt(text) {
   };
 }
 
-// eventAt reads the event at a place of the log.
-function eventAt({ realm, position, index }, signal) {
+// eventAt reads the event at a place of the log; null: there is none.
+async function eventAt({ realm, position, index }, signal) {
+  try {
+    const { realms = [] } = await call("GetStatus", { realm }, { signal });
+    if (realms[0] && BigInt(realms[0].position ?? 0) < BigInt(position)) return null;
+  } catch (e) {
+    if (!(e instanceof Failure) || e.code !== "permission_denied") throw e; // the feed may be allowed
+  }
   return new Promise((done, fail) => {
     let stop = () => {};
     const end = (f, v) => { stop(); f(v); };
@@ -72,10 +78,6 @@ function eventAt({ realm, position, index }, signal) {
         if (failure && failure.code !== "unreachable") end(failure.code === "not_found" ? done : fail, failure.code === "not_found" ? null : failure);
       },
     });
-    const status = call("GetStatus", { realm }).then(({ realms = [] }) => {
-      if (realms[0] && BigInt(realms[0].position ?? 0) < BigInt(position)) end(done, null);
-    }, () => {});
-    return status;
   });
 }
 
@@ -121,7 +123,7 @@ function Steps({ given }) {
     <${Step} n="2" mark=${begun ? (commitment && commitment !== logged ? "bad" : "good") : "warn"} title=${t("proof.committed")}>
       ${begun ? html`<p>${t("proof.committedText", { epoch: num(epoch), position: num(begun.position ?? 0) })}</p><dl class="pairs small"><dt>${t("proof.commitment")}</dt><dd><code class="break">${logged}</code></dd><dt>${t("why.when")}</dt><dd><${Time} ms=${begun.timeUnixMs} /></dd></dl>
           ${commitment && (commitment === logged ? html`<p class="note good">${t("proof.commitmentSame")}</p>` : html`<p class="note bad">${t("proof.commitmentDiffers")} <code class="break">${commitment}</code></p>`)}`
-        : failure ? html`<${Failed} failure=${failure} />` : html`<p>${t("proof.noEpoch")}</p>`}</${Step}>
+        : failure ? (failure.notOffered ? html`<p>${t("failure.unimplemented")}</p>` : html`<${Failed} failure=${failure} />`) : html`<p>${t("proof.noEpoch")}</p>`}</${Step}>
     <${Step} n="3" mark=${seed ? (computed === logged ? "good" : "bad") : "warn"} title=${t("proof.revealed")}>
       ${seed ? html`<dl class="pairs small"><dt>${t("proof.seed")}</dt><dd><code class="break" id="seed">${hex(seed)}</code></dd><dt>SHA-256</dt><dd><code class="break" id="computed">${computed}</code></dd></dl>
           <p class=${`note ${computed === logged ? "good" : "bad"}`} id="belongs">${computed === logged ? t("proof.belongs") : t("proof.notBelongs")}</p><p class="small muted">${t("proof.how")}</p>`
