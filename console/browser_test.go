@@ -184,9 +184,8 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 var endBrowser = func() {}
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	m.Run() // its result is the process's exit code
 	endBrowser()
-	os.Exit(code)
 }
 
 // page is a tab of the browser. What goes wrong in it fails the test: errors on its console, exceptions,

@@ -54,27 +54,6 @@ func (h *health) Check(_ context.Context, req *grpchealth.CheckRequest) (*grpche
 // metricsPath needs the role read. Anybody may ask for the paths of isHealthPath.
 const metricsPath = "/metrics"
 
-// ConsolePath is where the pages of Options.Console are.
-const ConsolePath = "/console/"
-
-// isPage reports whether a path has something for people, which anybody may read.
-func (s *Server) isPage(path string) bool {
-	return path == "/" || s.o.Console != nil && strings.HasPrefix(path+"/", ConsolePath)
-}
-
-// servePage answers a path that isPage.
-func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case s.o.Console == nil:
-		http.Error(w, "This is a server of Kuji. It has no pages, only its API.", http.StatusOK)
-	case !strings.HasPrefix(r.URL.Path, ConsolePath):
-		http.Redirect(w, r, ConsolePath, http.StatusFound)
-	default:
-		w.Header().Del("Cache-Control")
-		s.o.Console.ServeHTTP(w, r)
-	}
-}
-
 func isHealthPath(path string) bool { return path == "/healthz" || path == "/readyz" }
 
 // serveOther answers what is not an RPC.
@@ -86,8 +65,8 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if s.isPage(r.URL.Path) {
-		s.servePage(w, r)
+	if p := (pages{s.o.Console}); p.has(r.URL.Path) {
+		p.serve(w, r)
 		return
 	}
 	switch r.URL.Path {

@@ -71,7 +71,7 @@ func (s *Server) admit(c *call, conn *admission.Conn, r *http.Request) (*access.
 	}
 	role := kujiv1.Role_ROLE_READ // of /metrics
 	switch {
-	case e != nil && e.open, e == nil && (isHealthPath(r.URL.Path) || s.isPage(r.URL.Path)):
+	case e != nil && e.open, e == nil && (isHealthPath(r.URL.Path) || (pages{s.o.Console}).has(r.URL.Path)):
 		return nil, nil
 	case e != nil:
 		role = e.role
