@@ -57,24 +57,15 @@ type site struct {
 }
 
 // keyed are the keys of a site, by name; the name is the key.
-var keyed = []string{"admin ops", "read,grant,consume support", "read watcher", "draw kiosk", "read,draw stall pools=box"}
+var keyed = []string{"admin ops", "admin lead", "read,propose,simulate designer", "read,grant,consume support", "read watcher", "draw kiosk", "read,draw stall pools=box"}
 
 // open starts a site with the catalog of the tests. With keys, it asks for one.
 func open(t *testing.T, withKeys bool, yaml []byte) *site {
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), address: "127.0.0.1:0"}
 	if withKeys {
-		var lines []string
-		for _, k := range keyed {
-			can, name, _ := strings.Cut(k, " ")
-			name, options, _ := strings.Cut(name, " ")
-			lines = append(lines, fmt.Sprintf("%s %x %s %s", can, sha256.Sum256([]byte("key-of-"+name)), name, options))
-		}
-		path := filepath.Join(s.dir, "keys")
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		keys, err := access.LoadKeys(path)
+		s.keyFile(keyed...)
+		keys, err := access.LoadKeys(filepath.Join(s.dir, "keys"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,6 +83,25 @@ func open(t *testing.T, withKeys bool, yaml []byte) *site {
 		}
 	}
 	return s
+}
+
+// keyFile writes the file of keys, and has it read again.
+func (s *site) keyFile(keys ...string) {
+	s.t.Helper()
+	var lines []string
+	for _, k := range keys {
+		can, name, _ := strings.Cut(k, " ")
+		name, options, _ := strings.Cut(name, " ")
+		lines = append(lines, fmt.Sprintf("%s %x %s %s", can, sha256.Sum256([]byte("key-of-"+name)), name, options))
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "keys"), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.keys != nil {
+		if err := s.keys.Reload(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 }
 
 // start starts the server; again at the same address, after stop.

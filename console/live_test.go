@@ -164,6 +164,36 @@ func TestCatalog(t *testing.T) {
 	p.press("[name=apply]")
 	p.has("main", "Version 3 is in force.")
 
+	// One proposes, and another approves.
+	designer := browse(t, s.address, wide, "/catalog/new")
+	designer.enter("designer")
+	designer.set("[name=yaml]", changed)
+	designer.press("[name=check]")
+	designer.has("main", "This key may not see a plan before.")
+	designer.set("[name=reason]", "as before")
+	designer.press("[name=propose]")
+	designer.has("main", "The proposal waits for a second person.")
+	p.visit("/catalog/proposals")
+	p.has("main", "designer as before")
+	p.press("main .list a")
+	p.has("#plan", "80% → 75%")
+	p.accessible("proposal")
+	p.set("[name=reason]", "agreed")
+	p.press("[name=approve]")
+	p.has("main", "Approved: it is in force.")
+	p.visit("/catalog/versions")
+	p.has("main", "4 ")
+	own, err := s.client("ops").ProposeCatalog(t.Context(), &kujiv1.ProposeCatalogRequest{Yaml: []byte(good), Reason: "my own"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.visit(fmt.Sprintf("/catalog/proposals/%d", own.GetProposal().GetNumber()))
+	p.has("#proposal", "my own")
+	p.until("document.querySelector('[name=withdraw]') && !document.querySelector('[name=approve]')")
+	p.set("[name=reason]", "no more")
+	p.press("[name=withdraw]")
+	p.has("main", "Withdrawn.")
+
 	watcher := browse(t, s.address, wide, "/catalog/new")
 	watcher.enter("watcher")
 	watcher.set("[name=yaml]", changed)
@@ -191,8 +221,19 @@ func TestProof(t *testing.T) {
 	p.set("[name=receipt]", string(answer))
 	p.press("form .button.primary")
 	p.has("#steps", "What you pasted is what the log says.")
-	p.has("#steps", "prove")
+	p.has("#steps", "The receipt has the same commitment.")
+	p.has("#steps", "The epoch goes on, so its seed is secret.")
 	p.accessible("proof")
+	s.stop()
+	s.start() // which reveals the seed
+	p.until("!document.querySelector('#lost')")
+	p.set("[name=receipt]", string(answer)+" ")
+	p.press("form .button.primary")
+	p.press("#again")
+	p.has("#belongs", "It does: computed in this page.")
+	if eval[string](p, "document.querySelector('#computed').innerText") != fmt.Sprintf("%x", got.GetResult().GetReceipt().GetCommitment()) {
+		t.Error("another commitment is shown than that of the receipt")
+	}
 
 	var forged map[string]any
 	if err := json.Unmarshal(answer, &forged); err != nil {
@@ -206,6 +247,16 @@ func TestProof(t *testing.T) {
 	p.set("[name=receipt]", string(text))
 	p.press("form .button.primary")
 	p.has("#steps .note.bad", "What you pasted is not what the log says.")
+	if err := json.Unmarshal(answer, &forged); err != nil {
+		t.Fatal(err)
+	}
+	forged["result"].(map[string]any)["receipt"].(map[string]any)["commitment"] = strings.Repeat("ab", 32)
+	if text, err = json.Marshal(forged); err != nil {
+		t.Fatal(err)
+	}
+	p.set("[name=receipt]", string(text))
+	p.press("form .button.primary")
+	p.has("#steps .note.bad", "The receipt has another commitment")
 	p.set("[name=receipt]", `{"receipt": {"position": "99999"}}`)
 	p.press("form .button.primary")
 	p.has("#steps", "There is no event 0 at position 99,999")

@@ -1,8 +1,8 @@
 // Catalog: what is in force, a new one with its plan and simulation, versions and what differs.
-import { html, useEffect, useMemo, useRef, useState } from "../dom.js";
+import { html, useRef, useState } from "../dom.js";
 import { Failure, call, send } from "../api.js";
-import { dec, num, percent, t, word } from "../i18n.js";
-import { app, forget, loadNames, may, names, notePool, offers, useRealm } from "../store.js";
+import { num, percent, t, word } from "../i18n.js";
+import { app, forget, loadNames, may, notePool } from "../store.js";
 import { diff, folded } from "../diff.js";
 import { Simulation } from "../simulation.js";
 import { Copy, Failed, Field, Head, Loading, More, NotOffered, Picture, Stacks, Thing, Time, download, link, useApp, useLoad } from "../ui.js";
@@ -101,15 +101,15 @@ function New() {
       const { plan } = await call("ApplyCatalog", { realm: app.realm, yaml: toBase64(yaml), dryRun: true, expectedVersion }, { timeout: 120_000 });
       set({ step: "plan", plan: plan ?? {}, expectedVersion });
     } catch (failure) {
-      set({ step: "edit", failure });
+      // A key that may only propose gets the plan with the proposal.
+      if (failure.code === "permission_denied" && may("propose")) set({ step: "plan", plan: null, expectedVersion: (await call("GetCatalog", { realm: app.realm, itemLimit: 1 })).version ?? "0" });
+      else set({ step: "edit", failure });
     }
   };
   const finish = async (method) => {
     set({ ...state, busy: true, failure: null });
     try {
-      const answer = method === "ApplyCatalog"
-        ? await send(method, { realm: app.realm, yaml: toBase64(yaml), expectedVersion: state.expectedVersion, reason: reason.trim() })
-        : await call(method, { realm: app.realm, yaml: toBase64(yaml), expectedVersion: state.expectedVersion, reason: reason.trim() });
+      const answer = await send(method, { realm: app.realm, yaml: toBase64(yaml), expectedVersion: state.expectedVersion, reason: reason.trim() });
       draft.yaml = "";
       forget();
       loadNames();
@@ -132,13 +132,13 @@ function New() {
       ${state.failure && html`<${Faults} failure=${state.failure} yaml=${yaml} box=${box} />`}
       <div class="row"><button class="button primary" type="button" name="check" disabled=${!yaml.trim() || state.busy} onClick=${check}>${t("catalog.check")}</button>
         ${state.busy && html`<span class="muted" aria-busy="true">${t("loading")}</span>`}</div></section>
-    ${state.step === "plan" && html`<${Plan} plan=${state.plan} />
-      <${Simulation} yaml=${() => toBase64(yaml)} text=${yaml} />
-      ${!state.plan.unchanged && html`<section class="card" id="decide"><h2>${t("catalog.decide")}</h2>
+    ${state.step === "plan" && html`${state.plan ? html`<${Plan} plan=${state.plan} />` : html`<section class="card"><p class="note">${t("catalog.planLater")}</p></section>`}
+      <${Simulation} yaml=${() => toBase64(yaml)} />
+      ${!state.plan?.unchanged && html`<section class="card" id="decide"><h2>${t("catalog.decide")}</h2>
         <${Field} label=${t("act.reason")} hint=${t("act.reasonHint")}><input name="reason" maxlength="1024" autocomplete="off" value=${reason} onInput=${(e) => setReason(e.target.value)} /></${Field}>
         ${warnings.length > 0 && html`<label class="check"><input type="checkbox" name="accept" checked=${accepted} onChange=${(e) => accept(e.target.checked)} />${t("catalog.acceptWarnings", { n: num(warnings.length) })}</label>`}
         ${state.failure && html`<${Failed} failure=${state.failure} />`}
-        <p class="small muted">${t("catalog.effect", { from: num(state.expectedVersion), to: num(state.plan.version ?? 0) })}</p>
+        <p class="small muted">${t("catalog.effect", { from: num(state.expectedVersion), to: num(state.plan?.version ?? BigInt(state.expectedVersion) + 1n) })}</p>
         <div class="row">${may("admin") && html`<button class="button primary" type="button" name="apply" disabled=${state.busy || !reason.trim() || (warnings.length > 0 && !accepted)} onClick=${() => finish("ApplyCatalog")}>${t("catalog.apply")}</button>`}
           ${may("propose") && html`<button class="button" type="button" name="propose" disabled=${state.busy || !reason.trim()} onClick=${() => finish("ProposeCatalog")}>${t("catalog.propose")}</button>`}</div></section>`}`}`;
 }
@@ -188,21 +188,20 @@ function Proposals({ id }) {
   if (load.failure?.notOffered) return html`<${NotOffered} what=${t("catalog.noProposals")} />`;
   if (id) return html`<${Proposal} id=${id} />`;
   return html`<section class="card"><h2>${t("catalog.proposals")}</h2><${Loading} load=${load}>${({ proposals = [] }) => proposals.length === 0 ? html`<p class="muted">${t("catalog.noneProposed")}</p>`
-    : html`<ul class="list">${proposals.map((p) => html`<li key=${p.id ?? p.proposal}><a href=${link("catalog", "proposals", p.id ?? p.proposal)}><code>${p.id ?? p.proposal}</code></a> <strong class="break">${p.by}</strong> <span class="break">${p.reason}</span> <small class="muted"><${Time} ms=${p.timeUnixMs} /></small></li>`)}</ul>`}</${Loading}></section>`;
+    : html`<ul class="list">${proposals.map((p) => html`<li key=${p.number}><a href=${link("catalog", "proposals", p.number)}>${t("catalog.proposal", { number: num(p.number) })}</a> <span class="break">${p.name}</span> <strong class="break">${p.by}</strong> <span class="break">${p.reason}</span> <small class="muted"><${Time} ms=${p.timeUnixMs} /></small></li>`)}</ul>`}</${Loading}></section>`;
 }
 
 function Proposal({ id }) {
   const [reason, setReason] = useState("");
   const [state, set] = useState({});
   const load = useLoad(async (signal) => {
-    const got = await call("GetProposal", { realm: app.realm, proposal: id }, { signal });
-    const plan = got.plan ?? null;
-    return { ...got.proposal, yaml: got.yaml, plan };
+    const got = await call("GetProposal", { realm: app.realm, number: id }, { signal });
+    return { ...got.proposal, yaml: got.yaml, plan: got.plan };
   }, [id]);
   const finish = async (method) => {
     set({ busy: true });
     try {
-      await call(method, { realm: app.realm, proposal: id, reason: reason.trim() });
+      await send(method, { realm: app.realm, number: id, reason: reason.trim() });
       forget();
       loadNames();
       set({ done: method });
@@ -210,15 +209,15 @@ function Proposal({ id }) {
       set({ failure });
     }
   };
-  return html`<${Loading} load=${load}>${(p) => html`<section class="card" id="proposal"><h2><code>${id}</code></h2>
-      <dl class="pairs"><dt>${t("why.who")}</dt><dd>${p.by || "–"}</dd><dt>${t("act.reason")}</dt><dd>${p.reason || "–"}</dd><dt>${t("why.when")}</dt><dd><${Time} ms=${p.timeUnixMs} /></dd></dl>
+  return html`<${Loading} load=${load}>${(p) => html`<section class="card" id="proposal"><h2>${t("catalog.proposal", { number: num(id) })}</h2>
+      <dl class="pairs"><dt>${t("why.who")}</dt><dd>${p.by || "–"}</dd><dt>${t("act.reason")}</dt><dd>${p.reason || "–"}</dd><dt>${t("why.when")}</dt><dd><${Time} ms=${p.timeUnixMs} /></dd><dt>${t("catalog.over")}</dt><dd class="num">${num(p.overVersion ?? 0)}</dd></dl>
       <div class="row"><a class="button" href=${link("catalog", "proposals")}>${t("back")}</a>${p.yaml && html`<${Copy} text=${toText(p.yaml)} label=${t("catalog.yaml")} />`}</div></section>
     ${p.plan && html`<${Plan} plan=${p.plan} />`}
     <section class="card">${state.done ? html`<p class="note good" role="status">${t(state.done === "ApproveCatalog" ? "catalog.approved" : "catalog.withdrawn")}</p>` : html`
       <${Field} label=${t("act.reason")} hint=${t("act.reasonHint")}><input name="reason" maxlength="1024" value=${reason} onInput=${(e) => setReason(e.target.value)} /></${Field}>
       ${state.failure && html`<${Failed} failure=${state.failure} />`}
-      <div class="row">${may("approve") && html`<button class="button primary" name="approve" type="button" disabled=${state.busy || !reason.trim()} onClick=${() => finish("ApproveCatalog")}>${t("catalog.approve")}</button>`}
-        ${may("propose") && html`<button class="button" name="withdraw" type="button" disabled=${state.busy || !reason.trim()} onClick=${() => finish("WithdrawProposal")}>${t("catalog.withdraw")}</button>`}</div>`}</section>`}</${Loading}>`;
+      <div class="row">${may("approve") && p.by !== app.access?.name && html`<button class="button primary" name="approve" type="button" disabled=${state.busy || !reason.trim()} onClick=${() => finish("ApproveCatalog")}>${t("catalog.approve")}</button>`}
+        ${(may("propose") || may("approve")) && html`<button class="button" name="withdraw" type="button" disabled=${state.busy || !reason.trim()} onClick=${() => finish("WithdrawProposal")}>${t("catalog.withdraw")}</button>`}</div>`}</section>`}</${Loading}>`;
 }
 
 // Versions -----------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ function Steps({ given }) {
   const seed = begun?.seed ? fromBase64(begun.seed) : null;
   const computed = seed && hex(commitmentOf(given.realm, epoch, seed));
   const same = !given.outcomes || !event ? null : agrees(given, event);
-  return html`<ol class="steps card" id="steps">
+  return html`<p class="row"><button class="button" id="again" type="button" onClick=${load.reload}>${t("reload")}</button></p><ol class="steps card" id="steps">
     <${Step} n="1" mark=${event ? (same === false ? "bad" : "good") : "bad"} title=${t("proof.inTheLog")}>
       ${event ? html`<p>${t("proof.found", { position: num(event.position), index: num(event.index ?? 0), realm: given.realm })}</p><${Event} e=${event} />
         ${same === true && html`<p class="note good">${t("proof.same")}</p>`}${same === false && html`<p class="note bad">${t("proof.differs")}</p>`}`
