@@ -65,6 +65,10 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
+	if p := (pages{s.o.Console}); p.has(r.URL.Path) {
+		p.serve(w, r)
+		return
+	}
 	switch r.URL.Path {
 	case "/healthz":
 		http.Error(w, "ok", http.StatusOK) // it writes plain text, whatever the status

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -173,6 +174,8 @@ func methodOf(e *endpoint, path string) string {
 		return e.procedure[1:]
 	case isHealthPath(path), path == metricsPath:
 		return path
+	case path == "/", strings.HasPrefix(path, ConsolePath):
+		return "pages"
 	}
 	return "none"
 }

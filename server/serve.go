@@ -63,7 +63,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit returns the access of a request that the gate counts; nil: it is refused, or for health.
+// admit returns the access of a request that the gate counts; nil: it is refused, or for health or a page.
 func (s *Server) admit(c *call, conn *admission.Conn, r *http.Request) (*access.Access, *connect.Error) {
 	e := c.endpoint
 	if refusal := s.sites.check(r); refusal != nil {
@@ -71,7 +71,7 @@ func (s *Server) admit(c *call, conn *admission.Conn, r *http.Request) (*access.
 	}
 	role := kujiv1.Role_ROLE_READ // of /metrics
 	switch {
-	case e != nil && e.open, e == nil && isHealthPath(r.URL.Path):
+	case e != nil && e.open, e == nil && (isHealthPath(r.URL.Path) || (pages{s.o.Console}).has(r.URL.Path)):
 		return nil, nil
 	case e != nil:
 		role = e.role

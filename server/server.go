@@ -55,6 +55,9 @@ type Options struct {
 	// History answers what happened. Close it after the server is shut down and before the engine
 	// is closed. Without one, GetHistory, ListPlayers and ListHolders are refused.
 	History History
+	// Console, if not nil, answers ConsolePath and what is below: web pages for people, which anybody
+	// may load without a key. They call the API like any other client. GET / leads there.
+	Console http.Handler
 	// Cluster, if not nil, says which realms this server leads, and reaches others for the rest.
 	// The engine must be opened with [kuji.Options].Follow. The server opens no realm by itself:
 	// see [Server.Open] and [Server.Lead].

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/console"
 	"github.com/kuji-dev/kuji/history"
 	"github.com/kuji-dev/kuji/internal/historian"
 	"github.com/kuji-dev/kuji/server"
@@ -111,7 +112,7 @@ func (f *catalogFlags) check() error {
 type edgeFlags struct {
 	listen, redisListen      string
 	tlsCert, tlsKey, keys    string
-	insecure                 bool
+	insecure, console        bool
 	hosts, origins           []string
 	drainDelay, drainTimeout time.Duration
 	limits                   server.Limits
@@ -124,6 +125,7 @@ func (f *edgeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tlsKey, "tls-key", "", "`file` with the certificate's private key (PEM)")
 	flags.StringVar(&f.keys, "keys", "", "`file` with the hash of one API key per line; without it, everybody on loopback is admin")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow plain text beyond loopback; others can read the keys on the way")
+	flags.BoolVar(&f.console, "console", true, "serve the console, web pages for support staff, designers and operators, under /console/")
 	flags.StringSliceVar(&f.hosts, "host", nil, "host `name` that a server without keys answers to, besides loopback")
 	flags.StringSliceVar(&f.origins, "allow-origin", nil, "`site` whose web pages may call the server with a player's token, such as https://shop.example")
 	flags.DurationVar(&f.drainDelay, "drain-delay", 0, "how long to accept requests after readiness is off, for load balancers")
@@ -146,6 +148,9 @@ func (f *edgeFlags) check() error {
 // options reads keys and certificate. The function that it returns reads them again.
 func (f *edgeFlags) options(log *slog.Logger) (server.Options, func() error, error) {
 	o := server.Options{Hosts: f.hosts, Origins: f.origins, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Simulator: simulator, Logger: log}
+	if f.console {
+		o.Console = console.Handler()
+	}
 	reload := nothing
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return o, nil, usagef("--tls-cert and --tls-key: give both or neither")

@@ -36,7 +36,7 @@ type room struct {
 // A new folder takes its place here first.
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
-	{dir: "internal/cli", may: []string{"chat", "client", "internal/cluster", "internal/historian", "server", "server/access", ".", "verify", "backup", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "internal/cli", may: []string{"chat", "client", "console", "internal/cluster", "internal/historian", "server", "server/access", ".", "verify", "backup", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
 	{dir: "internal/demo", may: []string{"client", ".", "catalog", "proto", "examples", "internal/contract", "internal/loadtest"},
 		modules: []string{"connectrpc.com/connect", "golang.org/x/sync", "google.golang.org/protobuf"}},
@@ -45,6 +45,7 @@ var rooms = []room{
 	{dir: "internal/chart"},
 	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "server/access", "internal/proxy"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "console", tests: []string{".", "catalog", "examples", "proto", "server", "server/access", "history", "internal/historian", "internal/proxy"}},
 	{dir: "internal/cluster", may: []string{"internal/election", "internal/contract", "server", ".", "verify", "backup", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step", "internal/vfs"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "golang.org/x/sys"}},
 	{dir: "internal/historian", may: []string{"history", ".", "proto", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},

@@ -1,0 +1,130 @@
+// Package console is Kuji's web pages for support staff, designers and operators. It serves static
+// files, and nothing else: what the pages do, they do by the public API, with a key that the user
+// gives. So whoever has the files has no right more than before.
+//
+// No answer of this package depends on a realm, a key or a request's body, and nothing of the
+// project may be imported here. What a page needs and the API lacks becomes an RPC.
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// Path is where a server has the console.
+const Path = "/console/"
+
+//go:embed index.html icon.svg *.css *.js pages lang vendor
+var files embed.FS
+
+// policy lets a page load what this package serves and call the server that it is from. Icons of
+// items may be anywhere on the web. Nothing is inline, and no other page can frame one of these.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// file is a file as it is sent.
+type file struct {
+	kind    string
+	tag     string
+	data    []byte
+	gzipped []byte // nil: no smaller
+}
+
+// kinds are the types of files that are served. Licences and other notes are not.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".json": "application/json",
+	".svg":  "image/svg+xml",
+}
+
+// Handler answers requests for Path and below. It takes GET and HEAD.
+func Handler() http.Handler {
+	h := handler{}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || kinds[path.Ext(name)] == "" {
+			return err
+		}
+		data, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		h[name] = newFile(kinds[path.Ext(name)], data)
+		return nil
+	})
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	return h
+}
+
+func newFile(kind string, data []byte) *file {
+	sum := sha256.Sum256(data)
+	f := &file{kind: kind, tag: `"` + hex.EncodeToString(sum[:12]) + `"`, data: data}
+	var small bytes.Buffer
+	w := gzip.NewWriter(&small)
+	if _, err := w.Write(data); err == nil && w.Close() == nil && small.Len() < len(data) {
+		f.gzipped = small.Bytes()
+	}
+	return f
+}
+
+// handler has the files by their names below Path.
+type handler map[string]*file
+
+// ServeHTTP implements [http.Handler].
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, Path)
+	if name == "" {
+		name = "index.html"
+	}
+	head := w.Header()
+	head.Set("Content-Security-Policy", policy)
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "no-referrer")
+	head.Set("Cross-Origin-Opener-Policy", "same-origin")
+	head.Set("Cross-Origin-Resource-Policy", "same-origin")
+	head.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	f := h[name]
+	if f == nil {
+		http.Error(w, "there is no such page", http.StatusNotFound)
+		return
+	}
+	// A browser asks again each time, and is told that it has the file: an upgrade shows at once.
+	head.Set("Cache-Control", "no-cache")
+	head.Set("Vary", "Accept-Encoding")
+	head.Set("ETag", f.tag)
+	if strings.Contains(r.Header.Get("If-None-Match"), f.tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	head.Set("Content-Type", f.kind)
+	data := f.data
+	if f.gzipped != nil && takesGzip(r.Header.Get("Accept-Encoding")) {
+		head.Set("Content-Encoding", "gzip")
+		data = f.gzipped
+	}
+	if r.Method == http.MethodHead {
+		return
+	}
+	_, _ = w.Write(data) // the client may be gone
+}
+
+// takesGzip reads the header Accept-Encoding as browsers write it.
+func takesGzip(accepted string) bool {
+	for part := range strings.SplitSeq(accepted, ",") {
+		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if name == "gzip" && strings.TrimSpace(weight) != "q=0" {
+			return true
+		}
+	}
+	return false
+}

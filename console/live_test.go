@@ -1,0 +1,329 @@
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/console"
+	"github.com/kuji-dev/kuji/internal/proxy"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// TestRestart: a page says since when the server does not answer, and goes on by itself.
+func TestRestart(t *testing.T) {
+	s := open(t, false, festival)
+	p := browse(t, s.address, wide, "/operations")
+	p.has("[data-realm=default]", "Epoch 1")
+	s.stop()
+	p.has("#lost", "The server has not answered since")
+	s.start()
+	p.until("!document.querySelector('#lost')")
+	p.has("[data-realm=default]", "Epoch 2")
+}
+
+// TestFeedBreaks: the page of pools says since when it has heard nothing, comes back by itself, and
+// misses no draw of that time.
+func TestFeedBreaks(t *testing.T) {
+	s := open(t, false, festival)
+	between, err := proxy.Listen("127.0.0.1:0", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := between.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	p := browse(t, between.Addr(), wide, "/pools")
+	p.has("main", "Live")
+	s.do(kuji.Draw{ID: "before", Player: "before", Pool: "daily", Count: 1})
+	p.has("#newest", "before Daily bonus")
+	between.Refuse(true)
+	between.Cut()
+	p.has("#feed-lost", "Connection lost, since")
+	s.do(kuji.Draw{ID: "meanwhile", Player: "meanwhile", Pool: "daily", Count: 1})
+	between.Refuse(false)
+	p.has("main", "Live")
+	p.has("#newest", "meanwhile Daily bonus")
+	if n := eval[int](p, "[...document.querySelectorAll('#newest .feedline')].length"); n != 2 {
+		t.Errorf("%d draws are shown, want 2", n)
+	}
+}
+
+// fifty is a catalog of fifty pools.
+func fifty() []byte {
+	var yaml strings.Builder
+	yaml.WriteString("kuji: 1\nname: Fifty\nitems: {gem: {name: Gem}, dust: {name: Dust}}\npools:\n")
+	for i := range 50 {
+		fmt.Fprintf(&yaml, "  pool-%02d: {name: Pool %d, entries: [{id: gem, weight: 1, stock: 1000000, reward: {items: {gem: 1}}}, {id: dust, weight: 9, reward: {items: {dust: 1}}}]}\n", i, i)
+	}
+	return []byte(yaml.String())
+}
+
+// drawing draws from all pools in turn, until the test ends: each time `each` of them, with a pause.
+func drawing(t *testing.T, s *site, each int, pause time.Duration) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for n := 0; ctx.Err() == nil; {
+			var batch []kuji.Request
+			for range each {
+				batch = append(batch, kuji.Draw{ID: fmt.Sprint("live-", n), Player: fmt.Sprintf("player-%04d", n%5000), Pool: fmt.Sprintf("pool-%02d", n%50), Count: 1})
+				n++
+			}
+			if _, err := s.realm().DoAll(ctx, batch); err != nil && ctx.Err() == nil {
+				t.Error(err)
+				return
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+}
+
+// TestPoolsLive: the page shows how fast fifty pools go and what they give, compares odds, and only
+// samples the feed when too much comes.
+func TestPoolsLive(t *testing.T) {
+	s := open(t, false, fifty())
+	drawing(t, s, 50, 50*time.Millisecond)
+	p := browse(t, s.address, wide, "/pools")
+	p.until("Number(document.querySelector('main section strong').innerText.replace(/,/g, '')) > 0")
+	p.until("document.querySelectorAll('#newest .feedline').length === 30")
+	p.until("[...document.querySelectorAll('[data-pool]')].slice(0, 6).every((e) => Number(e.querySelector('strong').innerText) > 0)")
+	p.press("[data-pool=pool-03] a")
+	p.has("#odds-seen", "Gem")
+	p.until("document.querySelector('#odds-seen .band b')")
+	p.visit("/pools")
+	drawing(t, s, 1000, time.Millisecond)
+	p.has("main", "the newest draws are samples")
+	if n := eval[int](p, "document.querySelectorAll('#newest .feedline').length"); n > 30 {
+		t.Errorf("%d draws are shown at once", n)
+	}
+}
+
+// TestCatalog: mistakes are shown where they are, a plan shows old and new, warnings must be accepted,
+// what was applied is in force, versions differ, and an older one comes back as a new one.
+func TestCatalog(t *testing.T) {
+	s := open(t, true, festival)
+	p := browse(t, s.address, wide, "/catalog/new")
+	p.enter("ops")
+	p.press("[name=load]")
+	p.until("document.querySelector('[name=yaml]').value.includes('Lantern Festival')")
+	good := eval[string](p, "document.querySelector('[name=yaml]').value")
+	p.set("[name=yaml]", "kuji: 1\nitems:\n  gem: {kind: diamond}\n")
+	p.press("[name=check]")
+	p.has("#faults", "Line 3, column")
+	p.has("#faults mark", "diamond")
+	p.accessible("faults")
+	p.press("#faults button")
+	p.until("document.activeElement.name === 'yaml'")
+
+	// Half as many figures as there were, and other odds.
+	changed := strings.Replace(strings.Replace(good, "weight: 80", "weight: 60", 1), "stock: 60", "stock: 1", 1)
+	if changed == good {
+		t.Fatalf("the exported catalog has no weight of 80:\n%s", good)
+	}
+	s.do(kuji.Draw{ID: "box", Player: "ann", Pool: "box", Count: 20})
+	p.set("[name=yaml]", changed)
+	p.press("[name=check]")
+	p.has("#plan", "odds of daily/few")
+	p.has("#plan", "80% → 75%")
+	p.has("#plan .note.warn", "")
+	p.accessible("plan")
+	p.set("[name=reason]", "fewer, and other odds")
+	p.until("document.querySelector('[name=apply]').disabled")
+	p.press("[name=accept]")
+	p.press("[name=apply]")
+	p.has("main", "Version 2 is in force.")
+	p.visit("/catalog/versions")
+	p.has("main", "ops fewer, and other odds")
+	p.visit("/catalog/compare/1/2")
+	p.has(".diff .plus", "60")
+	p.has(".diff .minus", "80")
+	p.accessible("compare")
+	p.visit("/catalog/versions")
+	p.press("[data-back='1']")
+	p.until("document.querySelector('[name=yaml]')?.value === " + quote(good))
+	p.press("[name=check]")
+	p.has("#plan", "75% → 80%")
+	p.set("[name=reason]", "back")
+	p.press("[name=apply]")
+	p.has("main", "Version 3 is in force.")
+
+	// One proposes, and another approves.
+	designer := browse(t, s.address, wide, "/catalog/new")
+	designer.enter("designer")
+	designer.set("[name=yaml]", changed)
+	designer.press("[name=check]")
+	designer.has("main", "This key may not see a plan before.")
+	designer.set("[name=reason]", "as before")
+	designer.press("[name=propose]")
+	designer.has("main", "The proposal waits for a second person.")
+	p.visit("/catalog/proposals")
+	p.has("main", "designer as before")
+	p.press("main .list a")
+	p.has("#plan", "80% → 75%")
+	p.accessible("proposal")
+	p.set("[name=reason]", "agreed")
+	p.press("[name=approve]")
+	p.has("main", "Approved: it is in force.")
+	p.visit("/catalog/versions")
+	p.has("main", "4 ")
+	own, err := s.client("ops").ProposeCatalog(t.Context(), &kujiv1.ProposeCatalogRequest{Yaml: []byte(good), Reason: "my own"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.visit(fmt.Sprintf("/catalog/proposals/%d", own.GetProposal().GetNumber()))
+	p.has("#proposal", "my own")
+	p.until("document.querySelector('[name=withdraw]') && !document.querySelector('[name=approve]')")
+	p.set("[name=reason]", "no more")
+	p.press("[name=withdraw]")
+	p.has("main", "Withdrawn.")
+
+	watcher := browse(t, s.address, wide, "/catalog/new")
+	watcher.enter("watcher")
+	watcher.set("[name=yaml]", changed)
+	watcher.press("[name=check]")
+	watcher.has("main", "This key may not do that.")
+}
+
+// TestProof: what a client has received is found in the log and compared, and what was changed is not
+// what the log says.
+func TestProof(t *testing.T) {
+	s := open(t, true, festival)
+	got, err := s.rewards("ops").Draw(t.Context(), &kujiv1.DrawRequest{RequestId: "prove", Player: "ann", Pool: "banner", Count: 10, Pay: "starlight"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := protojson.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := browse(t, s.address, wide, "/proof")
+	p.enter("ops")
+	p.set("[name=receipt]", "no JSON")
+	p.press("form .button.primary")
+	p.has("[role=alert]", "This is no JSON.")
+	p.set("[name=receipt]", string(answer))
+	p.press("form .button.primary")
+	p.has("#steps", "What you pasted is what the log says.")
+	p.has("#steps", "The receipt has the same commitment.")
+	p.has("#steps", "The epoch goes on, so its seed is secret.")
+	p.accessible("proof")
+	s.stop()
+	s.start() // which reveals the seed
+	p.until("!document.querySelector('#lost')")
+	p.set("[name=receipt]", string(answer)+" ")
+	p.press("form .button.primary")
+	p.press("#again")
+	p.has("#belongs", "It does: computed in this page.")
+	if eval[string](p, "document.querySelector('#computed').innerText") != fmt.Sprintf("%x", got.GetResult().GetReceipt().GetCommitment()) {
+		t.Error("another commitment is shown than that of the receipt")
+	}
+
+	var forged map[string]any
+	if err := json.Unmarshal(answer, &forged); err != nil {
+		t.Fatal(err)
+	}
+	forged["result"].(map[string]any)["outcomes"].([]any)[0].(map[string]any)["entry"] = "another"
+	text, err := json.Marshal(forged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.set("[name=receipt]", string(text))
+	p.press("form .button.primary")
+	p.has("#steps .note.bad", "What you pasted is not what the log says.")
+	if err := json.Unmarshal(answer, &forged); err != nil {
+		t.Fatal(err)
+	}
+	forged["result"].(map[string]any)["receipt"].(map[string]any)["commitment"] = strings.Repeat("ab", 32)
+	if text, err = json.Marshal(forged); err != nil {
+		t.Fatal(err)
+	}
+	p.set("[name=receipt]", string(text))
+	p.press("form .button.primary")
+	p.has("#steps .note.bad", "The receipt has another commitment")
+	p.set("[name=receipt]", `{"receipt": {"position": "99999"}}`)
+	p.press("form .button.primary")
+	p.has("#steps", "There is no event 0 at position 99,999")
+}
+
+// TestSHA256: the page's own SHA-256 is that of the browser, for every length around its blocks.
+func TestSHA256(t *testing.T) {
+	s := open(t, false, nil)
+	p := browse(t, s.address, wide, "/proof")
+	p.has("main", "Proof")
+	if wrong := eval[string](p, `import("`+console.Path+`sha256.js").then(async ({ sha256, hex }) => {
+		const wrong = [];
+		for (let n = 0; n < 200; n++) {
+			const data = crypto.getRandomValues(new Uint8Array(n));
+			if (hex(sha256(data)) !== hex(new Uint8Array(await crypto.subtle.digest("SHA-256", data)))) wrong.push(n);
+		}
+		return wrong.join();
+	})`); wrong != "" {
+		t.Errorf("wrong for lengths %s", wrong)
+	}
+}
+
+// TestZone: moments are shown in the viewer's zone.
+func TestZone(t *testing.T) {
+	s := open(t, false, festival)
+	done := s.do(kuji.Grant{ID: "g", Player: "ann", Items: []kuji.Stack{{Item: "plate", Quantity: 1}}})[0]
+	for _, zone := range []string{"Asia/Tokyo", "America/New_York"} {
+		where, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := browse(t, s.address, view{1280, 900, false, zone}, "/players/ann")
+		p.has("#why", time.UnixMilli(done.Receipt.Time).In(where).Format("Jan 2, 2006, 3:04 PM"))
+	}
+}
+
+// TestLanguages: every page is complete in every language, and fits in 360 px.
+func TestLanguages(t *testing.T) {
+	s := festive(t, false)
+	for _, language := range []string{"de", "ja"} {
+		p := browse(t, s.address, view{360, 800, false, "Europe/Berlin"}, "/players")
+		p.set("select[name=language]", language)
+		p.until("document.documentElement.lang === " + quote(language))
+		for _, one := range shows {
+			p.visit(one.path)
+			p.until("document.querySelector(" + quote(one.selector) + ")?.innerText.length > 20 && !document.querySelector('main [aria-busy]')")
+			p.fits(one.name + " in " + language)
+		}
+		p.accessible(language)
+	}
+}
+
+// TestTheme: the button goes from the system's colours to light, to dark, and back, and stays.
+func TestTheme(t *testing.T) {
+	s := open(t, false, nil)
+	p := browse(t, s.address, wide, "/players")
+	ground := func() string { return eval[string](p, "getComputedStyle(document.body).backgroundColor") }
+	p.until("document.querySelector('.icon-only')")
+	light := ground()
+	p.press(".icon-only")
+	p.press(".icon-only")
+	p.until("document.documentElement.dataset.theme === 'dark'")
+	if ground() == light {
+		t.Errorf("dark is %s, as light", light)
+	}
+	p.visit("/catalog")
+	p.has("main", "No catalog is in force yet.")
+	p.press(".icon-only")
+	p.until("document.documentElement.dataset.theme === undefined")
+}

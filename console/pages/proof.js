@@ -1,0 +1,159 @@
+// Proof: what a receipt says, what the log and the epoch say, and whether they agree.
+import { html, useEffect, useState } from "../dom.js";
+import { Failure, call } from "../api.js";
+import { follow } from "../feed.js";
+import { longDate, num, t, word } from "../i18n.js";
+import { app } from "../store.js";
+import { commitmentOf, fromBase64, hex } from "../sha256.js";
+import { Copy, Failed, Field, Head, PlayerLink, Stacks, StatusChip, Thing, Time, link, useLoad } from "../ui.js";
+
+export default function Proof({ rest }) {
+  const [given, give] = useState(null);
+  const [place, index] = rest;
+  return html`<div class="page"><${Head} title=${t("page.proof")}>${t("proof.text")}</${Head}>
+    <${Paste} give=${give} />
+    ${given ? html`<${Steps} key=${JSON.stringify(given)} given=${given} />`
+      : /^\d+$/.test(place ?? "") && html`<${Steps} key=${place + index} given=${{ realm: app.realm, position: place, index: Number(index ?? 0) }} />`}</div>`;
+}
+
+function Paste({ give }) {
+  const [text, set] = useState("");
+  const [wrong, setWrong] = useState("");
+  const go = (e) => {
+    e.preventDefault();
+    try {
+      const read = readReceipt(text);
+      setWrong("");
+      give(read);
+    } catch (error) {
+      setWrong(error.message);
+    }
+  };
+  return html`<form class="card" onSubmit=${go}><${Field} label=${t("proof.paste")}><textarea class="code" name="receipt" rows="6" spellcheck="false" value=${text} onInput=${(e) => set(e.target.value)}></textarea></${Field}>
+    ${wrong && html`<p class="note bad" role="alert">${wrong}</p>`}
+    <div class="row"><button class="button primary" disabled=${!text.trim()}>${t("proof.check")}</button><span class="small muted">${t("proof.anyForm")}</span></div></form>`;
+}
+
+// readReceipt finds the receipt in what was pasted: an answer, a result or a receipt, as the API or the
+// command line writes it.
+export function readReceipt(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(t("proof.noJSON"));
+  }
+  const result = value.result ?? value;
+  const receipt = result.receipt ?? result;
+  const position = receipt.position;
+  if (position === undefined || !/^\d+$/.test(String(position))) throw new Error(t("proof.noReceipt"));
+  const outcomes = Array.isArray(result.outcomes) ? result.outcomes.map((o) => o.entry) : null;
+  const commitment = receipt.commitment ?? null;
+  return {
+    realm: receipt.realm || app.realm, position: String(position), index: Number(receipt.index ?? 0),
+    epoch: receipt.epoch === undefined ? null : String(receipt.epoch), outcomes, status: result.status ?? null,
+    commitment: commitment && (/^[0-9a-f]{64}$/i.test(commitment) ? commitment.toLowerCase() : hex(fromBase64(commitment))),
+    time: receipt.timeUnixMs ?? receipt.time_unix_ms ?? null, catalog: receipt.catalogVersion ?? receipt.catalog_version ?? null,
+  };
+}
+
+// eventAt reads the event at a place of the log; null: there is none.
+async function eventAt({ realm, position, index }, signal) {
+  try {
+    const { realms = [] } = await call("GetStatus", { realm }, { signal });
+    if (realms[0] && BigInt(realms[0].position ?? 0) < BigInt(position)) return null;
+  } catch (e) {
+    if (!(e instanceof Failure) || e.code !== "permission_denied") throw e; // the feed may be allowed
+  }
+  return new Promise((done, fail) => {
+    let stop = () => {};
+    const end = (f, v) => { stop(); f(v); };
+    signal.addEventListener("abort", () => end(fail, signal.reason), { once: true });
+    stop = follow({ realm, from: position, pool: app.access?.pools?.[0] }, {
+      event(e) {
+        if (e.position === position && (e.index ?? 0) === index) end(done, e);
+        else if (BigInt(e.position) > BigInt(position) || (e.index ?? 0) > index) end(done, null);
+      },
+      state({ failure }) {
+        if (failure && failure.code !== "unreachable") end(failure.code === "not_found" ? done : fail, failure.code === "not_found" ? null : failure);
+      },
+    });
+  });
+}
+
+async function gather(given, signal) {
+  const event = await eventAt(given, signal);
+  let { epoch, commitment } = given;
+  if (!epoch && event?.requestId) { // the feed does not name the epoch; the remembered answer does
+    try {
+      const got = await call("GetResult", { realm: given.realm, requestId: event.requestId }, { signal });
+      epoch = got.result?.receipt?.epoch ?? null;
+      commitment ??= got.result?.receipt?.commitment ? hex(fromBase64(got.result.receipt.commitment)) : null;
+    } catch (e) {
+      if (!(e instanceof Failure)) throw e;
+    }
+  }
+  let begun = null;
+  let failure = null;
+  if (epoch && epoch !== "0") {
+    try {
+      begun = (await call("GetEpoch", { realm: given.realm, epoch }, { signal, timeout: 60_000 })).epoch;
+    } catch (e) {
+      if (!(e instanceof Failure)) throw e;
+      failure = e;
+    }
+  }
+  return { event, epoch, commitment, begun, failure };
+}
+
+function Steps({ given }) {
+  const load = useLoad((signal) => gather(given, signal), []);
+  if (load.failure) return html`<${Failed} failure=${load.failure} retry=${load.reload} />`;
+  if (!load.data) return html`<p class="muted" aria-busy="true">${t("loading")}</p>`;
+  const { event, epoch, commitment, begun, failure } = load.data;
+  const logged = begun && hex(fromBase64(begun.commitment ?? ""));
+  const seed = begun?.seed ? fromBase64(begun.seed) : null;
+  const computed = seed && hex(commitmentOf(given.realm, epoch, seed));
+  const same = !given.outcomes || !event ? null : agrees(given, event);
+  return html`<p class="row"><button class="button" id="again" type="button" onClick=${load.reload}>${t("reload")}</button></p><ol class="steps card" id="steps">
+    <${Step} n="1" mark=${event ? (same === false ? "bad" : "good") : "bad"} title=${t("proof.inTheLog")}>
+      ${event ? html`<p>${t("proof.found", { position: num(event.position), index: num(event.index ?? 0), realm: given.realm })}</p><${Event} e=${event} />
+        ${same === true && html`<p class="note good">${t("proof.same")}</p>`}${same === false && html`<p class="note bad">${t("proof.differs")}</p>`}`
+        : html`<p>${t("proof.notFound", { position: num(given.position), index: num(given.index), realm: given.realm })}</p>`}</${Step}>
+    <${Step} n="2" mark=${begun ? (commitment && commitment !== logged ? "bad" : "good") : "warn"} title=${t("proof.committed")}>
+      ${begun ? html`<p>${t("proof.committedText", { epoch: num(epoch), position: num(begun.position ?? 0) })}</p><dl class="pairs small"><dt>${t("proof.commitment")}</dt><dd><code class="break">${logged}</code></dd><dt>${t("why.when")}</dt><dd><${Time} ms=${begun.timeUnixMs} /></dd></dl>
+          ${commitment && (commitment === logged ? html`<p class="note good">${t("proof.commitmentSame")}</p>` : html`<p class="note bad">${t("proof.commitmentDiffers")} <code class="break">${commitment}</code></p>`)}`
+        : failure ? (failure.notOffered ? html`<p>${t("failure.unimplemented")}</p>` : html`<${Failed} failure=${failure} />`) : html`<p>${t("proof.noEpoch")}</p>`}</${Step}>
+    <${Step} n="3" mark=${seed ? (computed === logged ? "good" : "bad") : "warn"} title=${t("proof.revealed")}>
+      ${seed ? html`<dl class="pairs small"><dt>${t("proof.seed")}</dt><dd><code class="break" id="seed">${hex(seed)}</code></dd><dt>SHA-256</dt><dd><code class="break" id="computed">${computed}</code></dd></dl>
+          <p class=${`note ${computed === logged ? "good" : "bad"}`} id="belongs">${computed === logged ? t("proof.belongs") : t("proof.notBelongs")}</p><p class="small muted">${t("proof.how")}</p>`
+        : html`<p>${begun?.current ? t("proof.current") : t("proof.notRevealed")}</p>`}</${Step}>
+    <${Step} n="4" mark="" title=${t("proof.again")}>
+      <p>${t("proof.againText")}</p><pre tabindex="0">${commands()}</pre><${Copy} text=${commands()} /></${Step}>
+  </ol>`;
+}
+
+const commands = () => `kuji backup --to ./kuji-copy --server ${location.origin} --key-file admin.key\nkuji verify --data ./kuji-copy`;
+
+// agrees compares what was pasted with what stands in the log.
+function agrees(given, event) {
+  const drawn = (event.outcomes ?? []).map((o) => o.entry);
+  return drawn.length === given.outcomes.length && drawn.every((e, i) => e === given.outcomes[i])
+    && (given.time === null || String(given.time) === String(event.timeUnixMs));
+}
+
+function Step({ n, mark, title, children }) {
+  return html`<li class=${mark}><span class="mark" aria-hidden="true">${mark === "good" ? "✓" : mark === "bad" ? "✗" : n}</span><div class="body"><h2>${title}${mark && html` <span class="vh">${t(`proof.mark.${mark}`)}</span>`}</h2>${children}</div></li>`;
+}
+
+function Event({ e }) {
+  return html`<dl class="pairs small">
+    <dt>${t("why.what")}</dt><dd><strong>${word("kind", e.kind)}</strong> <${StatusChip} status=${e.status} /></dd>
+    ${e.player && html`<dt>${t("player")}</dt><dd><${PlayerLink} id=${e.player} /></dd>`}
+    ${e.pool && html`<dt>${t("pool")}</dt><dd><${Thing} kind="pools" id=${e.pool} /></dd>`}
+    ${e.outcomes?.length > 0 && html`<dt>${t("proof.outcomes")}</dt><dd>${e.outcomes.map((o, i) => html`${i > 0 && "; "}<strong>${o.entry}</strong>${o.items?.length > 0 && html` (<${Stacks} items=${o.items} />)`}`)}</dd>`}
+    ${e.requestId && html`<dt>${t("receipt.id")}</dt><dd><code class="break">${e.requestId}</code></dd>`}
+    <dt>${t("why.when")}</dt><dd>${longDate(e.timeUnixMs)}</dd>
+    <dt>${t("receipt.catalog")}</dt><dd class="num">${num(e.catalogVersion ?? 0)}</dd>
+    ${e.by && html`<dt>${t("why.who")}</dt><dd>${e.by}</dd>`}${e.reason && html`<dt>${t("act.reason")}</dt><dd class="break">${e.reason}</dd>`}</dl>`;
+}

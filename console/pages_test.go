@@ -1,0 +1,64 @@
+package console_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// festive opens a site where something has happened.
+func festive(t *testing.T, withKeys bool) *site {
+	t.Helper()
+	s := open(t, withKeys, festival)
+	if _, err := s.realm().Codes().Import(t.Context(), "ten-percent", []string{"AAA-1", "AAA-2", "AAA-3", "AAA-4"}); err != nil {
+		t.Fatal(err)
+	}
+	s.do(kuji.Grant{ID: "welcome-1", Player: "ann", Items: []kuji.Stack{{Item: "starlight", Quantity: 4800}, {Item: "stardust", Quantity: 50}}, Note: kuji.Note{By: "ops", Reason: "the outage of Friday"}})
+	for i := range 20 {
+		s.do(kuji.Draw{ID: fmt.Sprintf("banner-%d", i), Player: "ann", Pool: "banner", Count: 1})
+	}
+	for i := range 40 {
+		player := fmt.Sprintf("player-%02d", i)
+		s.do(kuji.Draw{ID: "daily-" + player, Player: player, Pool: "daily", Count: 1}, kuji.Draw{ID: "box-" + player, Player: player, Pool: "box", Count: 3},
+			kuji.Draw{ID: "splash-" + player, Player: player, Pool: "splash", Count: 1})
+	}
+	return s
+}
+
+// shows are the pages, and what each has when it is complete.
+var shows = []struct{ name, path, selector, text string }{
+	{"players", "/players", "main", "player-03"},
+	{"player", "/players/ann", "#why", "the outage of Friday"},
+	{"pools", "/pools", "[data-pool=box]", "left"},
+	{"pool", "/pools/box", "#odds-seen", "Moon Rabbit"},
+	{"catalog", "/catalog", "#catalog", "Lantern Festival"},
+	{"versions", "/catalog/versions", "main", "items: 17"},
+	{"disclosure", "/disclosure", "main", "few"},
+	{"operations", "/operations", "[data-realm=default]", "Request ids"},
+	{"proof", "/proof/4/0", "#steps", "grant"},
+}
+
+// TestPages: each page is complete, fits in 360 px, and has nothing that axe-core finds, in light and dark.
+func TestPages(t *testing.T) {
+	s := festive(t, false)
+	for _, dark := range []bool{false, true} {
+		for _, v := range []view{{360, 800, dark, "Europe/Berlin"}, {768, 1000, dark, "Europe/Berlin"}, {1280, 900, dark, "Europe/Berlin"}} {
+			theme := map[bool]string{false: "light", true: "dark"}[dark]
+			if v.width == 768 && *screenshots == "" {
+				continue // for eyes
+			}
+			p := browse(t, s.address, v, "/players")
+			for _, one := range shows {
+				p.visit(one.path)
+				p.has(one.selector, one.text)
+				what := fmt.Sprintf("%s-%d-%s", one.name, v.width, theme)
+				p.fits(what)
+				if v.width != 768 && (v.width == 1280) == !dark { // each page once in each colour
+					p.accessible(what)
+				}
+				p.picture(what)
+			}
+		}
+	}
+}

@@ -1,0 +1,69 @@
+// Plots: small ones drawn as paths, large ones by uPlot, which is loaded when the first one is shown.
+import { html, useEffect, useRef } from "./dom.js";
+
+// Spark is the course of a number, without axes; the label says it in words.
+export function Spark({ values, label }) {
+  const w = 120;
+  const h = 36;
+  if (values.length < 2) return html`<svg class="spark" viewBox="0 0 120 36" role="img" aria-label=${label}></svg>`;
+  const most = Math.max(...values, 1e-9);
+  const points = values.map((v, i) => `${((i / (values.length - 1)) * w).toFixed(1)},${(h - 2 - (v / most) * (h - 5)).toFixed(1)}`);
+  return html`<svg class="spark" viewBox="0 0 120 36" preserveAspectRatio="none" role="img" aria-label=${label}>
+    <path d=${`M0,${h} L${points.join(" L")} L${w},${h} Z`} fill="currentColor" opacity="0.14" />
+    <path d=${`M${points.join(" L")}`} fill="none" stroke="currentColor" stroke-width="1.5" vector-effect="non-scaling-stroke" /></svg>`;
+}
+
+let loading;
+function library() {
+  loading ??= new Promise((done, fail) => {
+    const script = document.createElement("script");
+    script.src = "vendor/uplot.js";
+    script.onload = () => done(globalThis.uPlot);
+    script.onerror = () => fail(new Error("vendor/uplot.js is missing"));
+    document.head.append(script);
+  });
+  return loading;
+}
+
+// colour returns what a custom property of style.css is now, as a canvas takes it.
+function colour(name) {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const value = getComputedStyle(probe).color;
+  probe.remove();
+  return value;
+}
+
+// Plot shows series over x: data is [xs, ys, …]; series, [{ label, colour }]; time, whether x is seconds.
+export function Plot({ data, series, time = false, label, format, xFormat }) {
+  const box = useRef();
+  const plot = useRef(null);
+  const latest = useRef(data);
+  latest.current = data;
+  useEffect(() => {
+    let gone = false;
+    let watch;
+    library().then((uPlot) => {
+      if (gone) return;
+      const axis = { stroke: colour("--text-2"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+      plot.current = new uPlot({
+        width: box.current.clientWidth, height: 220, legend: { show: series.length > 1 }, cursor: { drag: { x: false, y: false } },
+        scales: { x: { time }, y: { range: (u, low, high) => [0, (high || 1) * 1.1] } },
+        axes: [{ ...axis, size: 32, values: xFormat && ((u, vs) => vs.map(xFormat)) }, { ...axis, size: 64, values: format && ((u, vs) => vs.map(format)) }],
+        series: [{}, ...series.map((s) => ({ label: s.label, stroke: colour(s.colour ?? "--accent"), width: 2, points: { show: false }, fill: s.fill && `color-mix(in srgb, ${colour(s.colour ?? "--accent")} 12%, transparent)`, dash: s.dash }))],
+      }, latest.current, box.current);
+      const element = box.current;
+      watch = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: 220 }));
+      watch.observe(element);
+    });
+    return () => {
+      gone = true;
+      watch?.disconnect();
+      plot.current?.destroy();
+      plot.current = null;
+    };
+  }, [series.length, time]);
+  useEffect(() => { plot.current?.setData(data); }, [data]);
+  return html`<div class="plot" ref=${box} role="img" aria-label=${label}></div>`;
+}
