@@ -66,6 +66,8 @@ type formatEvent struct {
 	Quest               string
 	Claims              []formatClaim
 	Beyond              []kuji.Beyond
+	Proposal            uint64
+	Proposed            [2]string // of an approve: who proposed the catalog, and why
 }
 
 type formatClaim struct {
@@ -121,9 +123,10 @@ func formatOf(rec kuji.Record) formatEvent {
 		member.Limit, member.Lacks = nil, nil
 		e.Members = append(e.Members, member)
 	}
-	if rec.Kind == "catalog" {
+	if rec.Kind == "catalog" || rec.Kind == "approve" {
 		e.Version = rec.CatalogVersion + 1
 	}
+	e.Proposal, e.Proposed = rec.Proposal, [2]string{rec.ProposedBy, rec.ProposedWhy}
 	return e
 }
 
@@ -226,6 +229,27 @@ func TestFormatPages(t *testing.T) {
 	t.Run("golden", func(t *testing.T) {
 		compare(t, goldenCopy(t, "v1"))
 		compare(t, goldenCopy(t, "v3"))
+	})
+	t.Run("proposals", func(t *testing.T) {
+		dir := t.TempDir()
+		e, r := open(t, dir, worldOptions{})
+		ps := kuji.ProposalsOf(r)
+		for i := range 4 {
+			p, err := ps.Propose(t.Context(), namedCatalog(t, "n", 2+i), nil, kuji.Note{By: "ann", Reason: "a change"})
+			if err == nil && i%2 == 0 {
+				_, err = ps.Approve(t.Context(), p.Number, kuji.Note{By: "bob", Reason: "yes"})
+			} else if err == nil && i == 1 {
+				_, err = ps.Withdraw(t.Context(), p.Number, kuji.Note{By: "bob"})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, dir)
 	})
 	t.Run("stopped in the middle", func(t *testing.T) {
 		dir := t.TempDir()

@@ -26,6 +26,7 @@ import (
 //	VERSION/backup    a backup of data
 //	VERSION/shared    a backup of a log that nodes shared: takeovers, copies, a payload outside its entry
 //	VERSION/goals     counters, quests, ranks and deadlines, a clock that was set: realm goals; from v4 on
+//	VERSION/proposed  catalogs that people see in languages, and that wait for approval: realm proposed; from v6 on
 //	VERSION/players   rounds, what is held, and names of players: realm players; from v5 on
 //	VERSION/history   the history of data, in SQLite
 //	VERSION/history-goals  the history of goals; from v4 on
@@ -37,7 +38,7 @@ const root = "../../testdata/golden"
 // kept is a data directory of a version and its realm.
 type kept struct{ dir, realm string }
 
-var all = []kept{{"data", "test"}, {"killed", "test"}, {"campaign", "campaign"}, {"trimmed", "campaign"}, {"upgraded", "test"}, {"goals", "goals"}, {"players", "players"}}
+var all = []kept{{"data", "test"}, {"killed", "test"}, {"campaign", "campaign"}, {"trimmed", "campaign"}, {"upgraded", "test"}, {"goals", "goals"}, {"players", "players"}, {"proposed", "proposed"}}
 
 // histories are the histories of a version, each of a data directory.
 var histories = map[string]kept{"history": {"data", "test"}, "history-goals": {"goals", "goals"}, "history-players": {"players", "players"}}

@@ -52,7 +52,7 @@ func goOn(t *testing.T, dir, realm string) {
 		t.Fatal(err)
 	}
 	requests := map[string][]kuji.Request{
-		"test": goldenRequests(20), "campaign": {kuji.Draw{ID: "on", Player: "p1", Pool: "tour", Count: 9}}, "goals": goalsRequests(60), "players": playersRequests(60),
+		"test": goldenRequests(20), "campaign": {kuji.Draw{ID: "on", Player: "p1", Pool: "tour", Count: 9}}, "goals": goalsRequests(60), "players": playersRequests(60), "proposed": proposedRequests(60),
 	}[realm]
 	e, r := open(t, dir, realm)
 	results, err := r.DoAll(t.Context(), requests)

@@ -75,8 +75,12 @@ func put(t *testing.T, name string, data []byte) {
 func makeAll(t *testing.T) map[string]string {
 	t.Helper()
 	data, killed := makeLives(t)
-	return map[string]string{"data": data, "killed": killed, "campaign": makeCampaign(t, false), "trimmed": makeCampaign(t, true), "upgraded": makeUpgraded(t),
+	made := map[string]string{"data": data, "killed": killed, "campaign": makeCampaign(t, false), "trimmed": makeCampaign(t, true), "upgraded": makeUpgraded(t),
 		"goals": makeGoals(t), "players": makePlayers(t)}
+	if *write != "" || newestKept(t) >= 6 {
+		made["proposed"] = makeProposed(t)
+	}
+	return made
 }
 
 // makeLives fills a data directory in three lives. The second ends in a crash, the others take

@@ -199,7 +199,7 @@ NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL, ORDER, CLAIM, BEYOND, GROW = ra
 HOLD, RELEASE, FORFEIT, PROMISE, PUT, DROP, PLACE, IDENTITY, ERASE = range(29, 38)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade", "set_limit", "due",
          "progress", "claim", "set_counter", "collect", "open_round", "join", "settle", "reroll", "cancel_round",
-         "hold", "confirm", "cancel", "link_code", "link", "unlink", "merge", "forget", "block", "reverse"]
+         "hold", "confirm", "cancel", "link_code", "link", "unlink", "merge", "forget", "block", "reverse", "propose", "withdraw", "approve"]
 PERS = ["", "forever", "day", "week", "window", "hour", "month"]
 KNOWN = 6  # the newest format level that this reader knows
 COME = (2, 3, 10, 11, 15, 16)  # who asks for one of these, or gets it, has come
@@ -390,7 +390,7 @@ class Event:
         else:
             asked = [(self.kind, self.player, arguments(r, self.kind))]
         self.note = None
-        if self.kind in (1, 3, 4, 5, 6, 11, 13, *range(15, 27)) and r.at < len(self.asked):
+        if self.kind in (1, 3, 4, 5, 6, 11, 13, *range(15, 27), 34, 35, 36) and r.at < len(self.asked):
             self.note = (r.text(), r.text(), r.text())  # by, reason, metadata
             assert any(self.note)
         assert r.at == len(self.asked)
@@ -428,6 +428,10 @@ def arguments(r, kind):
         return r.text(), r.number(), r.number(), [(r.number(), r.number()) for _ in range(r.number())]  # round, number, tickets, stake
     if kind in (21, 22, 23):
         return r.text(), r.number()  # round, number
+    if kind in (34, 35):
+        return r.number()  # the number of a proposal
+    if kind == 36:
+        return r.number(), r.text(), r.text()  # a proposal, who proposed it, why
     if kind in (25, 26):
         return r.text()  # the request id of what is held
     other = ref(r) if kind == 5 else None
@@ -705,6 +709,11 @@ def describe(state, event):
     event.commands()
     if event.note:
         said |= dict(zip(("by", "reason", "metadata"), map(text, event.note)))
+    if event.kind in (34, 35):
+        return {**said, "proposal": event.commands()[0][2]}
+    if event.kind == 36:
+        number, by, why = event.commands()[0][2]
+        return {**said, "version": state.version, "proposal": number, "proposed": (text(by), text(why))}
     if event.kind == 1:
         return {**said, "version": state.version}
     if event.kind == 9:
@@ -1960,12 +1969,12 @@ class Realm:
                 self.state.settle(event, time)
                 if self.source:
                     self.found["choices"] += self.rules.compare_due(event, self.source, time)
-            elif event.kind not in (1, 9, 12):
+            elif event.kind not in (1, 9, 12, 34, 35, 36):
                 self.rules.welcome(event)
                 if self.source and not event.status:
                     self.found["choices"] += self.rules.compare(event, self.source, time)
             self.state.apply(event, time)
-            if event.kind == 1:
+            if event.kind in (1, 36):
                 self.rules.put_in_force()
             self.found["events"] += 1
             if not event.status:
