@@ -97,10 +97,11 @@ chaos: ## a cluster of three processes: killed, paused, cut off, filled and wipe
 	go test -count=1 -timeout 60m -v -run 'TestChaos$$' ./internal/cli -chaos $(CHAOS) -chaosseed $$(date +%Y%m%d)
 
 .PHONY: nightly
-nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), a real Kafka (mvn, java), real Redis clients (npm, pip, mvn), fuzzing
+nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, every package built twice from nothing, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), a real Kafka (mvn, java), real Redis clients (npm, pip, mvn), fuzzing
 	for target in linux/arm64 darwin/arm64 windows/amd64; do GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build -o /dev/null ./... || exit 1; done
 	GOARCH=386 CGO_ENABLED=0 go vet ./...
-	for dir in bench/peers bench/rivals; do (cd $$dir && go vet ./...) || exit 1; done
+	for dir in bench/peers bench/rivals tools/release tools/deploy; do (cd $$dir && go vet ./...) || exit 1; done
+	dir=$$(mktemp -d) && (cd tools/release && go run . -repo ../.. -dist $$dir/dist -check) && rm -r $$dir
 	go generate ./... && git diff --exit-code
 	go test -race -count=1 -timeout 60m ./...
 	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -injections 1000 -idle 10000 -greed 16
@@ -112,6 +113,17 @@ nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulato
 	dir=$$(mktemp -d) && server/testdata/redisclients/install.sh $$dir && KUJI_REDIS_CLIENTS=$$dir go test -count=1 -timeout 20m -v ./server -run 'TestRedisClients$$' && rm -r $$dir
 	grep -rE '^func Fuzz' --include='*_test.go' . | sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z]*).*|\1 \2|' | sort | while read -r dir target; do \
 	  go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
+
+# For which platforms make release builds: make release TARGETS=linux/amd64,darwin/arm64 (default: all)
+TARGETS ?=
+
+.PHONY: release
+release: ## everything that a release publishes, of HEAD, into dist: binaries, packages, image, chart, SBOM, checksums, provenance
+	cd tools/release && go run . -repo ../.. $(if $(TARGETS),-targets $(TARGETS))
+
+.PHONY: manifests
+manifests: ## write deploy/kubernetes from the Helm chart
+	cd tools/deploy && go run .
 
 .PHONY: ci
 ci: ## everything that a change must pass

@@ -2,15 +2,12 @@ package cli
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -80,55 +77,13 @@ func (a *app) rootCommand() *cobra.Command {
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(exitCodesTopic())
+	root.AddCommand(commandsTopic(), exitCodesTopic())
 	completeCommand(root)
-	root.SetCompletionCommandGroupID("offline")
+	root.SetCompletionCommandGroupID("help")
 	root.SetHelpCommand(helpCommand())
-	root.SetHelpCommandGroupID("offline")
+	root.SetHelpCommandGroupID("help")
+	setHelp(root)
 	return root
-}
-
-// completeCommand gives a command and its subcommands help texts and checks of arguments, by their use lines.
-func completeCommand(cmd *cobra.Command) {
-	if text, ok := helpTexts()[cmd.CommandPath()]; ok {
-		cmd.Long, cmd.Example, _ = strings.Cut(text, "\nExamples:\n")
-		cmd.Long = strings.TrimSpace(cmd.Long)
-	}
-	if cmd.Args == nil && cmd.HasParent() {
-		cmd.Args = argumentsOf(cmd.Use).check
-	}
-	for _, sub := range cmd.Commands() {
-		completeCommand(sub)
-	}
-}
-
-// helpTexts are what the help of commands says at length, and their examples, by the commands' paths.
-var helpTexts = sync.OnceValue(func() map[string]string {
-	texts := map[string]string{}
-	for section := range strings.SplitSeq("\n"+helpText, "\n# ") {
-		path, text, _ := strings.Cut(section, "\n")
-		texts[path] = strings.TrimRight(text, "\n")
-	}
-	return texts
-})
-
-//go:embed help.txt
-var helpText string
-
-// helpCommand is cobra's own, except that it fails for a command that does not exist.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [command]",
-		Short: "Help about any command",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			about, _, err := cmd.Root().Find(args)
-			if err != nil {
-				return usageError{err}
-			}
-			about.InitDefaultHelpFlag()
-			return about.Help()
-		},
-	}
 }
 
 // output is the standard output of a command's result.

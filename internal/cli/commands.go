@@ -7,61 +7,71 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// commands are all commands, as help groups them. A new one has a file of its own and its name here.
+// commands are all commands, as help groups them: by what somebody wants to do. A new one has a file of
+// its own and its name here.
 var commands = []struct {
 	id, title string
 	all       []func(*app) *cobra.Command
 }{
-	{"server", "Run a server:", []func(*app) *cobra.Command{
+	{"server", "Run a server", []func(*app) *cobra.Command{
 		benchCommand,
 		clusterCommand,
 		demoCommand,
 		keysCommand,
 		serveCommand,
 	}},
-	{"client", "Talk to a server:", []func(*app) *cobra.Command{
-		applyCommand,
+	{"give", "Draw and give", []func(*app) *cobra.Command{
 		atomicCommand,
-		backupCommand,
 		claimCommand,
-		clockCommand,
-		codesCommand,
 		collectCommand,
 		consumeCommand,
-		contextCommand,
-		counterCommand,
 		drawCommand,
-		feedCommand,
 		grantCommand,
-		historyCommand,
 		holdCommand,
-		limitCommand,
-		listCommand,
-		oddsCommand,
-		pityCommand,
-		playerCommand,
-		poolCommand,
 		progressCommand,
-		questsCommand,
-		ranksCommand,
-		realmCommand,
 		redeemCommand,
 		registerCommand,
-		resultCommand,
 		reverseCommand,
 		roundCommand,
+		transferCommand,
+	}},
+	{"ask", "Ask", []func(*app) *cobra.Command{
+		historyCommand,
+		listCommand,
+		oddsCommand,
+		playerCommand,
+		poolCommand,
+		questsCommand,
+		ranksCommand,
+		resultCommand,
 		statusCommand,
 		tailCommand,
-		transferCommand,
-		upgradeCommand,
 		watchCommand,
 	}},
-	{"offline", "Work on files:", []func(*app) *cobra.Command{
+	{"rules", "Change the rules", []func(*app) *cobra.Command{
+		applyCommand,
 		catalogCommand,
-		logCommand,
-		restoreCommand,
 		simulateCommand,
+	}},
+	{"admin", "Administer", []func(*app) *cobra.Command{
+		backupCommand,
+		clockCommand,
+		codesCommand,
+		contextCommand,
+		counterCommand,
+		feedCommand,
+		limitCommand,
+		pityCommand,
+		realmCommand,
+		restoreCommand,
+		upgradeCommand,
+	}},
+	{"check", "Check", []func(*app) *cobra.Command{
+		logCommand,
 		verifyCommand,
+	}},
+	{"help", "Get help", []func(*app) *cobra.Command{
+		manCommand,
 		versionCommand,
 	}},
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,5 +62,44 @@ func TestHelp(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("help differs from %s (run with -update to accept):\n%s", golden, diff)
+	}
+}
+
+// TestHelpFitsAScreen checks that the first help shows every command on a terminal of 80 columns and 24
+// lines, with the line of the prompt below it.
+func TestHelpFitsAScreen(t *testing.T) {
+	a := &app{getenv: func(string) string { return "" }}
+	for _, args := range [][]string{{"--help"}, {"help"}, {}} {
+		var out bytes.Buffer
+		a.stdout, a.stderr = &out, &out
+		if code := a.run(t.Context(), args); code != exitOK {
+			t.Errorf("kuji %v exits with %d", args, code)
+		}
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if len(lines) > 23 {
+			t.Errorf("kuji %v: %d lines, want at most 23", args, len(lines))
+		}
+		for _, line := range lines {
+			if len(line) > 80 {
+				t.Errorf("kuji %v: %d columns: %s", args, len(line), line)
+			}
+		}
+		words := strings.FieldsFunc(out.String(), func(r rune) bool { return strings.ContainsRune(" ,\n", r) })
+		for _, cmd := range a.rootCommand().Commands() {
+			if topic := !cmd.Runnable() && !cmd.HasSubCommands(); topic {
+				if !strings.Contains(out.String(), `"kuji help `+cmd.Name()+`"`) {
+					t.Errorf("kuji %v does not name the topic %s", args, cmd.Name())
+				}
+			} else if !slices.Contains(words, cmd.Name()) {
+				t.Errorf("kuji %v does not name the command %s", args, cmd.Name())
+			}
+		}
+	}
+	all := everyCommand(a.rootCommand())
+	for _, cmd := range a.rootCommand().Commands() {
+		short, _, _ := strings.Cut(cmd.Short, " ")
+		if cmd.GroupID != "" && !strings.Contains(all, fmt.Sprintf("\n  %-12s%s", cmd.Name(), short)) {
+			t.Errorf("kuji help commands does not say what %s does", cmd.Name())
+		}
 	}
 }
