@@ -92,12 +92,23 @@ type DisclosedRequest = view.DisclosedRequest
 
 // Disclose returns the odds of every pool of a catalog that is not internal.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
+	return DiscloseContext(context.Background(), c, "")
+}
+
+// DiscloseContext is Disclose for one pool, or, if that is empty, for all, until ctx ends. CodeNotFound: the catalog
+// has no such pool that is not internal.
+func DiscloseContext(ctx context.Context, c *catalog.Catalog, pool string) ([]Disclosed, error) {
 	if err := checkCatalog(c); err != nil {
 		return nil, err
 	}
-	all, err := odds.Disclose(c)
-	if err != nil {
+	all, err := odds.Disclose(c, pool, going(ctx))
+	switch {
+	case ctx.Err() != nil:
+		return nil, &Error{Code: CodeCanceled, Message: "while computing odds", Err: ctx.Err()}
+	case err != nil:
 		return nil, &Error{Code: CodeInvalid, Field: "catalog", Err: err}
+	case pool != "" && len(all) == 0:
+		return nil, errf(CodeNotFound, "pool", "the catalog has no pool %q from which players draw", pool)
 	}
 	for i := range all {
 		d := &all[i]

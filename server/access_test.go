@@ -96,6 +96,7 @@ var needs = map[string]struct {
 	"GetAccess":        {command: "any"},
 	"GetEpoch":         {command: "read", realm: true},
 	"ListDisplays":     {command: "read", realm: true},
+	"GetDisclosure":    {command: "read", realm: true, pool: true},
 	"ListKeys":         {command: "admin", whole: true, server: true},
 	"ListSlow":         {command: "read", whole: true, server: true},
 	"Simulate":         {command: "simulate", realm: true, pool: true, whole: true},

@@ -16,6 +16,7 @@ import (
 type catalogs struct {
 	log       *slog.Logger
 	simulator Simulator // may be nil
+	published *published
 }
 
 func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest) (*kujiv1.GetCatalogResponse, error) {
@@ -52,15 +53,9 @@ func (h catalogs) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest)
 
 func (h catalogs) ExportCatalog(ctx context.Context, req *kujiv1.ExportCatalogRequest) (*kujiv1.ExportCatalogResponse, error) {
 	r := realmOf(ctx)
-	v, err := r.Catalogs().InForce(ctx)
-	if version := req.GetVersion(); version > 0 {
-		v, err = r.Catalogs().Version(ctx, version)
-	}
+	v, err := catalogVersion(ctx, r, req.GetVersion())
 	if err != nil {
 		return nil, err
-	}
-	if v.Catalog == nil {
-		return nil, noCatalog(r)
 	}
 	return &kujiv1.ExportCatalogResponse{Version: v.Version, Hash: v.Hash[:], Yaml: v.Catalog.AppendYAML(nil)}, nil
 }

@@ -85,6 +85,7 @@ func special(g *admission.Gate, l *Limits) map[string]*endpoint {
 		kujiv1connect.AdminServiceImportCodesProcedure:    {turns: g.Bulk, limit: batch},
 		kujiv1connect.RewardServiceExportCatalogProcedure: {turns: g.Bulk},
 		kujiv1connect.RewardServiceGetOddsProcedure:       {turns: g.Odds},
+		kujiv1connect.RewardServiceGetDisclosureProcedure: {turns: g.Odds},
 		kujiv1connect.AdminServiceApplyCatalogProcedure:   {turns: g.Catalogs, limit: int64(l.CatalogBytes)},
 		kujiv1connect.AdminServiceSimulateProcedure:       {turns: g.Trials, limit: int64(l.CatalogBytes)},
 		kujiv1connect.AdminServiceProposeCatalogProcedure: {turns: g.Catalogs, limit: int64(l.CatalogBytes)},
@@ -229,7 +230,7 @@ func (s adminService) DeleteRealm(ctx context.Context, req *kujiv1.DeleteRealmRe
 func (s *Server) services() (rewardService, adminService, http.Handler) {
 	granted := &access.Granted{Keys: s.o.Keys, Stopping: s.stopping}
 	c := &commands{granted, s.metrics}
-	cat := catalogs{s.o.Logger, s.o.Simulator}
+	cat := catalogs{s.o.Logger, s.o.Simulator, &published{}}
 	e := &events{s.shares, s.feeds, s.journal, &s.routes}
 	d := &draws{limits: &s.o.Limits, keys: s.o.Keys, stopping: s.stopping, gate: s.gate, shares: s.shares, metrics: s.metrics, journal: s.journal}
 	l := &s.o.Limits

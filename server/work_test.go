@@ -56,7 +56,7 @@ func shownCatalog(n int) string {
 	}
 	b.WriteString("quests:\n")
 	for i := range 1000 {
-		fmt.Fprintf(&b, "  quest-%05d: %s, needs: {counter-%05d: 1}, reward: {items: {item-%05d: 1}}}\n", i, display, i, i)
+		fmt.Fprintf(&b, "  quest-%05d: %s, needs: {counter-%05d: 1}, reward: {items: {item-%05d: 1}}}\n", i, display, i, i%n)
 	}
 	_, pools, _ := strings.Cut(string(largeCatalog(n)), "pools:\n")
 	return b.String() + "pools:\n" + pools
@@ -90,6 +90,7 @@ func TestWork(t *testing.T) {
 	}
 	holdMany(t, f, group)
 	applyTo(t, f, "shown", shownCatalog(entries))
+	applyTo(t, f, "published", shownCatalog(350)) // nearly as long a page as there can be
 	for _, c := range []struct {
 		path string
 		m    proto.Message
@@ -119,6 +120,7 @@ func TestWork(t *testing.T) {
 		{"ListDisplays", &kujiv1.ListDisplaysRequest{Realm: "shown", Limit: 10000, Language: "de"}},
 		{"ListDisplays", &kujiv1.ListDisplaysRequest{Realm: "shown", Language: "de"}},
 		{"ListDisplays", &kujiv1.ListDisplaysRequest{Limit: 10000}},
+		{"GetDisclosure", &kujiv1.GetDisclosureRequest{Realm: "published", Language: "de"}},
 	} {
 		for _, codec := range []string{"proto", "json"} {
 			body, err := proto.Marshal(c.m)

@@ -22,7 +22,7 @@ type oddsJSON struct {
 }
 
 func oddsCommand(a *app) *cobra.Command {
-	var player, html, csv string
+	var player, html, csv, language string
 	var value []string
 	var count int
 	cmd := &cobra.Command{Use: "odds [POOL]", Short: "Show the exact odds of a player's next draw, or publish those of all pools"}
@@ -32,6 +32,7 @@ func oddsCommand(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&count, "count", 1, "`number` of draws in a request: show its odds next to those of one draw")
 	cmd.Flags().StringVar(&html, "html", "", "`file` to write a page for all pools to")
 	cmd.Flags().StringVar(&csv, "csv", "", "`file` to write a table for all pools to")
+	cmd.Flags().StringVar(&language, "language", "", "of the page: a `tag` such as de or ja (default: that of the catalog)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		publish := html != "" || csv != ""
 		switch {
@@ -48,7 +49,7 @@ func oddsCommand(a *app) *cobra.Command {
 			return err
 		}
 		if publish {
-			return publishOdds(cmd.Context(), a, c, html, csv)
+			return publishOdds(cmd.Context(), a, c, html, csv, language)
 		}
 		one, several, err := getOdds(cmd.Context(), c, args[0], player, count)
 		if err != nil {

@@ -27,6 +27,7 @@ type room struct {
 //	internal/cli → internal/demo → internal/loadtest → client → proto
 //	server → server/internal/redis, server/internal/feeds → server/internal/admission → server/access
 //	                                                      → server/internal/message
+//	internal/cli, server → internal/disclosure → kuji, catalog
 //	internal/cli → internal/simulate → internal/odds, internal/rules, internal/store, catalog
 //	internal/cli → internal/cluster → internal/election, server, driver/jetstream → driver
 //	internal/cli → internal/historian → history → kuji
@@ -36,13 +37,14 @@ type room struct {
 // A new folder takes its place here first.
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
-	{dir: "internal/cli", may: []string{"chat", "client", "console", "internal/cluster", "internal/historian", "server", "server/access", ".", "verify", "backup", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "internal/cli", may: []string{"chat", "client", "console", "internal/cluster", "internal/disclosure", "internal/historian", "server", "server/access", ".", "verify", "backup", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
 	{dir: "internal/demo", may: []string{"client", ".", "catalog", "proto", "examples", "internal/contract", "internal/loadtest"},
 		modules: []string{"connectrpc.com/connect", "golang.org/x/sync", "google.golang.org/protobuf"}},
 	{dir: "internal/loadtest", may: []string{"client", "proto", "internal/chart", "internal/contract"},
 		modules: []string{"connectrpc.com/connect", "golang.org/x/sync", "golang.org/x/sys"}},
 	{dir: "internal/chart"},
+	{dir: "internal/disclosure", may: []string{".", "catalog"}, tests: []string{"examples"}},
 	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "server/access", "internal/proxy"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "console", tests: []string{".", "catalog", "examples", "proto", "server", "server/access", "history", "internal/historian", "internal/proxy"}},
@@ -50,7 +52,7 @@ var rooms = []room{
 		modules: []string{"connectrpc.com", "golang.org/x/sys"}},
 	{dir: "internal/historian", may: []string{"history", ".", "proto", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},
 	{dir: "internal/election"},
-	{dir: "server", may: []string{".", "backup", "catalog", "chat", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"verify", "examples", "driver/drivertest"},
+	{dir: "server", may: []string{".", "backup", "catalog", "chat", "internal/contract", "internal/disclosure", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"verify", "examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/prometheus", "golang.org/x/time", "google.golang.org/protobuf"}},
 	{dir: "server/internal/redis", may: []string{".", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},

@@ -29,7 +29,7 @@ const (
 func always() bool { return true }
 
 // Disclose returns the odds of every pool that players can draw from directly.
-func Disclose(c *catalog.Catalog) ([]view.Disclosed, error) {
+func Disclose(c *catalog.Catalog, pool string, going Going) ([]view.Disclosed, error) {
 	p, err := rules.Prepare(store.New(), rules.NoTables(), c, nil, 0)
 	if err != nil {
 		return nil, err
@@ -37,12 +37,15 @@ func Disclose(c *catalog.Catalog) ([]view.Disclosed, error) {
 	var all []view.Disclosed
 	for i := range p.Tables.Catalog.Pools {
 		d := view.Disclosed{Pool: &p.Tables.Catalog.Pools[i]}
-		if d.Pool.Internal {
+		if !going() {
+			break
+		}
+		if d.Pool.Internal || pool != "" && pool != d.Pool.ID {
 			continue
 		}
 		var s *Standing
 		if s, d.Err = first(p.Tables, d.Pool.ID); d.Err == nil {
-			if d.Odds, d.Err = s.Odds(always); d.Err == nil {
+			if d.Odds, d.Err = s.Odds(going); d.Err == nil {
 				d.LongRun, d.Why = s.longRun(&d.Odds)
 				d.Requests = s.requests()
 			}

@@ -557,7 +557,7 @@ func TestCampaignDisclosed(t *testing.T) {
     pity: {x: {certain: 2}}
     budget: {per: day, of: {a: 2}}
     entries: [{id: w, moments: {count: 10, spread: random}, reward: {items: {b: 1}}}, {id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1}]`
-	all, err := odds.Disclose(parse(t, before))
+	all, err := odds.Disclose(parse(t, before), "", waits)
 	if err != nil || all[0].Err != nil || all[0].Why != "" {
 		t.Fatal(err, all)
 	}
@@ -682,7 +682,7 @@ func TestText(t *testing.T) {
 func TestLongRun(t *testing.T) {
 	disclosed := func(yaml string) map[string]float64 {
 		t.Helper()
-		all, err := odds.Disclose(parse(t, yaml))
+		all, err := odds.Disclose(parse(t, yaml), "", waits)
 		if err != nil || all[0].Err != nil {
 			t.Fatal(err, all)
 		}

@@ -88,6 +88,12 @@ func init() {
 
 	// What people see is for everybody who may read. A key with pools gets their displays only: see [Access.Pools].
 	permit(func(a *Access, m *kujiv1.ListDisplaysRequest) error { return a.check(need{can: canRead}) })
+	permit(func(a *Access, m *kujiv1.GetDisclosureRequest) error {
+		if a.pools != nil && m.GetPool() == "" {
+			return errors.New("the key is restricted to some pools, and the request names none")
+		}
+		return a.check(need{can: canRead, pool: m.GetPool()})
+	})
 	whole[*kujiv1.GetCatalogRequest](canRead)
 	whole[*kujiv1.ExportCatalogRequest](canRead)
 	whole[*kujiv1.ListCatalogsRequest](canRead)

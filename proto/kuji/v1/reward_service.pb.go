@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/access.proto\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x15kuji/v1/display.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/epoch.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x12kuji/v1/hold.proto\x1a\x16kuji/v1/identity.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x13kuji/v1/round.proto\x1a\x14kuji/v1/stream.proto2\x80\x18\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/access.proto\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/claim.proto\x1a\x15kuji/v1/collect.proto\x1a\x18kuji/v1/disclosure.proto\x1a\x15kuji/v1/display.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/epoch.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x12kuji/v1/hold.proto\x1a\x16kuji/v1/identity.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x16kuji/v1/progress.proto\x1a\x13kuji/v1/quest.proto\x1a\x12kuji/v1/rank.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x13kuji/v1/round.proto\x1a\x14kuji/v1/stream.proto2\xd9\x18\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
@@ -64,7 +64,8 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\aGetHold\x12\x17.kuji.v1.GetHoldRequest\x1a\x18.kuji.v1.GetHoldResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12K\n" +
 	"\tListHolds\x12\x19.kuji.v1.ListHoldsRequest\x1a\x1a.kuji.v1.ListHoldsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetPool\x12\x17.kuji.v1.GetPoolRequest\x1a\x18.kuji.v1.GetPoolResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12T\n" +
-	"\fListDisplays\x12\x1c.kuji.v1.ListDisplaysRequest\x1a\x1d.kuji.v1.ListDisplaysResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
+	"\fListDisplays\x12\x1c.kuji.v1.ListDisplaysRequest\x1a\x1d.kuji.v1.ListDisplaysResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12W\n" +
+	"\rGetDisclosure\x12\x1d.kuji.v1.GetDisclosureRequest\x1a\x1e.kuji.v1.GetDisclosureResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
 	"\n" +
 	"GetCatalog\x12\x1a.kuji.v1.GetCatalogRequest\x1a\x1b.kuji.v1.GetCatalogResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetOdds\x12\x17.kuji.v1.GetOddsRequest\x1a\x18.kuji.v1.GetOddsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12W\n" +
@@ -110,54 +111,56 @@ var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*ListHoldsRequest)(nil),      // 33: kuji.v1.ListHoldsRequest
 	(*GetPoolRequest)(nil),        // 34: kuji.v1.GetPoolRequest
 	(*ListDisplaysRequest)(nil),   // 35: kuji.v1.ListDisplaysRequest
-	(*GetCatalogRequest)(nil),     // 36: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 37: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 38: kuji.v1.ExportCatalogRequest
-	(*ListCatalogsRequest)(nil),   // 39: kuji.v1.ListCatalogsRequest
-	(*GetAccessRequest)(nil),      // 40: kuji.v1.GetAccessRequest
-	(*GetEpochRequest)(nil),       // 41: kuji.v1.GetEpochRequest
-	(*DrawResponse)(nil),          // 42: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 43: kuji.v1.RedeemResponse
-	(*RegisterResponse)(nil),      // 44: kuji.v1.RegisterResponse
-	(*GrantResponse)(nil),         // 45: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 46: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 47: kuji.v1.TransferResponse
-	(*ProgressResponse)(nil),      // 48: kuji.v1.ProgressResponse
-	(*ClaimResponse)(nil),         // 49: kuji.v1.ClaimResponse
-	(*CollectResponse)(nil),       // 50: kuji.v1.CollectResponse
-	(*OpenRoundResponse)(nil),     // 51: kuji.v1.OpenRoundResponse
-	(*JoinResponse)(nil),          // 52: kuji.v1.JoinResponse
-	(*SettleResponse)(nil),        // 53: kuji.v1.SettleResponse
-	(*RerollResponse)(nil),        // 54: kuji.v1.RerollResponse
-	(*CancelRoundResponse)(nil),   // 55: kuji.v1.CancelRoundResponse
-	(*ConfirmResponse)(nil),       // 56: kuji.v1.ConfirmResponse
-	(*CancelResponse)(nil),        // 57: kuji.v1.CancelResponse
-	(*LinkCodeResponse)(nil),      // 58: kuji.v1.LinkCodeResponse
-	(*LinkResponse)(nil),          // 59: kuji.v1.LinkResponse
-	(*UnlinkResponse)(nil),        // 60: kuji.v1.UnlinkResponse
-	(*AtomicResponse)(nil),        // 61: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 62: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 63: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 64: kuji.v1.GetResultResponse
-	(*StreamEventsResponse)(nil),  // 65: kuji.v1.StreamEventsResponse
-	(*GetHistoryResponse)(nil),    // 66: kuji.v1.GetHistoryResponse
-	(*ListPlayersResponse)(nil),   // 67: kuji.v1.ListPlayersResponse
-	(*ListHoldersResponse)(nil),   // 68: kuji.v1.ListHoldersResponse
-	(*GetPlayerResponse)(nil),     // 69: kuji.v1.GetPlayerResponse
-	(*ListQuestsResponse)(nil),    // 70: kuji.v1.ListQuestsResponse
-	(*ListRanksResponse)(nil),     // 71: kuji.v1.ListRanksResponse
-	(*GetRoundResponse)(nil),      // 72: kuji.v1.GetRoundResponse
-	(*ListRoundsResponse)(nil),    // 73: kuji.v1.ListRoundsResponse
-	(*GetHoldResponse)(nil),       // 74: kuji.v1.GetHoldResponse
-	(*ListHoldsResponse)(nil),     // 75: kuji.v1.ListHoldsResponse
-	(*GetPoolResponse)(nil),       // 76: kuji.v1.GetPoolResponse
-	(*ListDisplaysResponse)(nil),  // 77: kuji.v1.ListDisplaysResponse
-	(*GetCatalogResponse)(nil),    // 78: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 79: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 80: kuji.v1.ExportCatalogResponse
-	(*ListCatalogsResponse)(nil),  // 81: kuji.v1.ListCatalogsResponse
-	(*GetAccessResponse)(nil),     // 82: kuji.v1.GetAccessResponse
-	(*GetEpochResponse)(nil),      // 83: kuji.v1.GetEpochResponse
+	(*GetDisclosureRequest)(nil),  // 36: kuji.v1.GetDisclosureRequest
+	(*GetCatalogRequest)(nil),     // 37: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 38: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 39: kuji.v1.ExportCatalogRequest
+	(*ListCatalogsRequest)(nil),   // 40: kuji.v1.ListCatalogsRequest
+	(*GetAccessRequest)(nil),      // 41: kuji.v1.GetAccessRequest
+	(*GetEpochRequest)(nil),       // 42: kuji.v1.GetEpochRequest
+	(*DrawResponse)(nil),          // 43: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 44: kuji.v1.RedeemResponse
+	(*RegisterResponse)(nil),      // 45: kuji.v1.RegisterResponse
+	(*GrantResponse)(nil),         // 46: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 47: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 48: kuji.v1.TransferResponse
+	(*ProgressResponse)(nil),      // 49: kuji.v1.ProgressResponse
+	(*ClaimResponse)(nil),         // 50: kuji.v1.ClaimResponse
+	(*CollectResponse)(nil),       // 51: kuji.v1.CollectResponse
+	(*OpenRoundResponse)(nil),     // 52: kuji.v1.OpenRoundResponse
+	(*JoinResponse)(nil),          // 53: kuji.v1.JoinResponse
+	(*SettleResponse)(nil),        // 54: kuji.v1.SettleResponse
+	(*RerollResponse)(nil),        // 55: kuji.v1.RerollResponse
+	(*CancelRoundResponse)(nil),   // 56: kuji.v1.CancelRoundResponse
+	(*ConfirmResponse)(nil),       // 57: kuji.v1.ConfirmResponse
+	(*CancelResponse)(nil),        // 58: kuji.v1.CancelResponse
+	(*LinkCodeResponse)(nil),      // 59: kuji.v1.LinkCodeResponse
+	(*LinkResponse)(nil),          // 60: kuji.v1.LinkResponse
+	(*UnlinkResponse)(nil),        // 61: kuji.v1.UnlinkResponse
+	(*AtomicResponse)(nil),        // 62: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 63: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 64: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 65: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 66: kuji.v1.StreamEventsResponse
+	(*GetHistoryResponse)(nil),    // 67: kuji.v1.GetHistoryResponse
+	(*ListPlayersResponse)(nil),   // 68: kuji.v1.ListPlayersResponse
+	(*ListHoldersResponse)(nil),   // 69: kuji.v1.ListHoldersResponse
+	(*GetPlayerResponse)(nil),     // 70: kuji.v1.GetPlayerResponse
+	(*ListQuestsResponse)(nil),    // 71: kuji.v1.ListQuestsResponse
+	(*ListRanksResponse)(nil),     // 72: kuji.v1.ListRanksResponse
+	(*GetRoundResponse)(nil),      // 73: kuji.v1.GetRoundResponse
+	(*ListRoundsResponse)(nil),    // 74: kuji.v1.ListRoundsResponse
+	(*GetHoldResponse)(nil),       // 75: kuji.v1.GetHoldResponse
+	(*ListHoldsResponse)(nil),     // 76: kuji.v1.ListHoldsResponse
+	(*GetPoolResponse)(nil),       // 77: kuji.v1.GetPoolResponse
+	(*ListDisplaysResponse)(nil),  // 78: kuji.v1.ListDisplaysResponse
+	(*GetDisclosureResponse)(nil), // 79: kuji.v1.GetDisclosureResponse
+	(*GetCatalogResponse)(nil),    // 80: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 81: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 82: kuji.v1.ExportCatalogResponse
+	(*ListCatalogsResponse)(nil),  // 83: kuji.v1.ListCatalogsResponse
+	(*GetAccessResponse)(nil),     // 84: kuji.v1.GetAccessResponse
+	(*GetEpochResponse)(nil),      // 85: kuji.v1.GetEpochResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -196,56 +199,58 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	33, // 33: kuji.v1.RewardService.ListHolds:input_type -> kuji.v1.ListHoldsRequest
 	34, // 34: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
 	35, // 35: kuji.v1.RewardService.ListDisplays:input_type -> kuji.v1.ListDisplaysRequest
-	36, // 36: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	37, // 37: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	38, // 38: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	39, // 39: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
-	40, // 40: kuji.v1.RewardService.GetAccess:input_type -> kuji.v1.GetAccessRequest
-	41, // 41: kuji.v1.RewardService.GetEpoch:input_type -> kuji.v1.GetEpochRequest
-	42, // 42: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	43, // 43: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	44, // 44: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
-	45, // 45: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	46, // 46: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	47, // 47: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	48, // 48: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
-	49, // 49: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
-	50, // 50: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
-	51, // 51: kuji.v1.RewardService.OpenRound:output_type -> kuji.v1.OpenRoundResponse
-	52, // 52: kuji.v1.RewardService.Join:output_type -> kuji.v1.JoinResponse
-	53, // 53: kuji.v1.RewardService.Settle:output_type -> kuji.v1.SettleResponse
-	54, // 54: kuji.v1.RewardService.Reroll:output_type -> kuji.v1.RerollResponse
-	55, // 55: kuji.v1.RewardService.CancelRound:output_type -> kuji.v1.CancelRoundResponse
-	56, // 56: kuji.v1.RewardService.Confirm:output_type -> kuji.v1.ConfirmResponse
-	57, // 57: kuji.v1.RewardService.Cancel:output_type -> kuji.v1.CancelResponse
-	58, // 58: kuji.v1.RewardService.LinkCode:output_type -> kuji.v1.LinkCodeResponse
-	59, // 59: kuji.v1.RewardService.Link:output_type -> kuji.v1.LinkResponse
-	60, // 60: kuji.v1.RewardService.Unlink:output_type -> kuji.v1.UnlinkResponse
-	61, // 61: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	62, // 62: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	63, // 63: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	64, // 64: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	65, // 65: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
-	66, // 66: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
-	67, // 67: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
-	68, // 68: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
-	69, // 69: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	70, // 70: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
-	71, // 71: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
-	72, // 72: kuji.v1.RewardService.GetRound:output_type -> kuji.v1.GetRoundResponse
-	73, // 73: kuji.v1.RewardService.ListRounds:output_type -> kuji.v1.ListRoundsResponse
-	74, // 74: kuji.v1.RewardService.GetHold:output_type -> kuji.v1.GetHoldResponse
-	75, // 75: kuji.v1.RewardService.ListHolds:output_type -> kuji.v1.ListHoldsResponse
-	76, // 76: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	77, // 77: kuji.v1.RewardService.ListDisplays:output_type -> kuji.v1.ListDisplaysResponse
-	78, // 78: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	79, // 79: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	80, // 80: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	81, // 81: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
-	82, // 82: kuji.v1.RewardService.GetAccess:output_type -> kuji.v1.GetAccessResponse
-	83, // 83: kuji.v1.RewardService.GetEpoch:output_type -> kuji.v1.GetEpochResponse
-	42, // [42:84] is the sub-list for method output_type
-	0,  // [0:42] is the sub-list for method input_type
+	36, // 36: kuji.v1.RewardService.GetDisclosure:input_type -> kuji.v1.GetDisclosureRequest
+	37, // 37: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	38, // 38: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	39, // 39: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	40, // 40: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
+	41, // 41: kuji.v1.RewardService.GetAccess:input_type -> kuji.v1.GetAccessRequest
+	42, // 42: kuji.v1.RewardService.GetEpoch:input_type -> kuji.v1.GetEpochRequest
+	43, // 43: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	44, // 44: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	45, // 45: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
+	46, // 46: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	47, // 47: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	48, // 48: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	49, // 49: kuji.v1.RewardService.Progress:output_type -> kuji.v1.ProgressResponse
+	50, // 50: kuji.v1.RewardService.Claim:output_type -> kuji.v1.ClaimResponse
+	51, // 51: kuji.v1.RewardService.Collect:output_type -> kuji.v1.CollectResponse
+	52, // 52: kuji.v1.RewardService.OpenRound:output_type -> kuji.v1.OpenRoundResponse
+	53, // 53: kuji.v1.RewardService.Join:output_type -> kuji.v1.JoinResponse
+	54, // 54: kuji.v1.RewardService.Settle:output_type -> kuji.v1.SettleResponse
+	55, // 55: kuji.v1.RewardService.Reroll:output_type -> kuji.v1.RerollResponse
+	56, // 56: kuji.v1.RewardService.CancelRound:output_type -> kuji.v1.CancelRoundResponse
+	57, // 57: kuji.v1.RewardService.Confirm:output_type -> kuji.v1.ConfirmResponse
+	58, // 58: kuji.v1.RewardService.Cancel:output_type -> kuji.v1.CancelResponse
+	59, // 59: kuji.v1.RewardService.LinkCode:output_type -> kuji.v1.LinkCodeResponse
+	60, // 60: kuji.v1.RewardService.Link:output_type -> kuji.v1.LinkResponse
+	61, // 61: kuji.v1.RewardService.Unlink:output_type -> kuji.v1.UnlinkResponse
+	62, // 62: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	63, // 63: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	64, // 64: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	65, // 65: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	66, // 66: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	67, // 67: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
+	68, // 68: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
+	69, // 69: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
+	70, // 70: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	71, // 71: kuji.v1.RewardService.ListQuests:output_type -> kuji.v1.ListQuestsResponse
+	72, // 72: kuji.v1.RewardService.ListRanks:output_type -> kuji.v1.ListRanksResponse
+	73, // 73: kuji.v1.RewardService.GetRound:output_type -> kuji.v1.GetRoundResponse
+	74, // 74: kuji.v1.RewardService.ListRounds:output_type -> kuji.v1.ListRoundsResponse
+	75, // 75: kuji.v1.RewardService.GetHold:output_type -> kuji.v1.GetHoldResponse
+	76, // 76: kuji.v1.RewardService.ListHolds:output_type -> kuji.v1.ListHoldsResponse
+	77, // 77: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	78, // 78: kuji.v1.RewardService.ListDisplays:output_type -> kuji.v1.ListDisplaysResponse
+	79, // 79: kuji.v1.RewardService.GetDisclosure:output_type -> kuji.v1.GetDisclosureResponse
+	80, // 80: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	81, // 81: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	82, // 82: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	83, // 83: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
+	84, // 84: kuji.v1.RewardService.GetAccess:output_type -> kuji.v1.GetAccessResponse
+	85, // 85: kuji.v1.RewardService.GetEpoch:output_type -> kuji.v1.GetEpochResponse
+	43, // [43:86] is the sub-list for method output_type
+	0,  // [0:43] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -262,6 +267,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_claim_proto_init()
 	file_kuji_v1_collect_proto_init()
+	file_kuji_v1_disclosure_proto_init()
 	file_kuji_v1_display_proto_init()
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_epoch_proto_init()

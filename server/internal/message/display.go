@@ -14,6 +14,12 @@ const MaxLanguage = 64
 // PageBytes is about how long a page of displays gets, in bytes: one display more than that.
 const PageBytes = 1 << 20
 
+// MaxDisclosed is the most outcomes in one disclosure.
+const MaxDisclosed = 1000
+
+// disclosureBytes is what a call takes for a disclosure.
+const disclosureBytes = 24 << 20
+
 // displayTexts is what a call takes for the texts of a page of displays, for its rarities and languages, and for
 // the places of all displays.
 const displayTexts = 16 << 20

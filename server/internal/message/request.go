@@ -285,6 +285,8 @@ func work(m proto.Message) int64 {
 		return int64(min(cmp.Or(m.GetEntrantLimit(), DefaultEntrants), kuji.MaxEntrants)) * entrantBytes
 	case *kujiv1.GetCatalogRequest:
 		return pageWork(m.GetItemLimit(), shownAs(itemBytes, m))
+	case *kujiv1.GetDisclosureRequest:
+		return disclosureBytes
 	case *kujiv1.ListDisplaysRequest:
 		return pageWork(m.GetLimit(), displayBytes) + displayTexts
 	}

@@ -114,6 +114,9 @@ const (
 	// RewardServiceListDisplaysProcedure is the fully-qualified name of the RewardService's
 	// ListDisplays RPC.
 	RewardServiceListDisplaysProcedure = "/kuji.v1.RewardService/ListDisplays"
+	// RewardServiceGetDisclosureProcedure is the fully-qualified name of the RewardService's
+	// GetDisclosure RPC.
+	RewardServiceGetDisclosureProcedure = "/kuji.v1.RewardService/GetDisclosure"
 	// RewardServiceGetCatalogProcedure is the fully-qualified name of the RewardService's GetCatalog
 	// RPC.
 	RewardServiceGetCatalogProcedure = "/kuji.v1.RewardService/GetCatalog"
@@ -234,6 +237,11 @@ type RewardServiceClient interface {
 	// ListDisplays returns what people see of the catalog in force: names and texts
 	// in a language, rarities in order, icons. Players' tokens may ask for it.
 	ListDisplays(context.Context, *v1.ListDisplaysRequest) (*v1.ListDisplaysResponse, error)
+	// GetDisclosure returns what is published of the odds of a catalog, that in force
+	// or an older one, as HTML to embed and as data. Players' tokens may ask for it.
+	// More than 1000 outcomes of all pools together are invalid_argument: ask pool by
+	// pool.
+	GetDisclosure(context.Context, *v1.GetDisclosureRequest) (*v1.GetDisclosureResponse, error)
 	// GetCatalog returns the catalog in force.
 	GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error)
 	// GetOdds returns what the next draw from a pool gives a player, exactly. A
@@ -495,6 +503,13 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getDisclosure: connect.NewClient[v1.GetDisclosureRequest, v1.GetDisclosureResponse](
+			httpClient,
+			baseURL+RewardServiceGetDisclosureProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("GetDisclosure")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getCatalog: connect.NewClient[v1.GetCatalogRequest, v1.GetCatalogResponse](
 			httpClient,
 			baseURL+RewardServiceGetCatalogProcedure,
@@ -578,6 +593,7 @@ type rewardServiceClient struct {
 	listHolds     *connect.Client[v1.ListHoldsRequest, v1.ListHoldsResponse]
 	getPool       *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
 	listDisplays  *connect.Client[v1.ListDisplaysRequest, v1.ListDisplaysResponse]
+	getDisclosure *connect.Client[v1.GetDisclosureRequest, v1.GetDisclosureResponse]
 	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
 	getOdds       *connect.Client[v1.GetOddsRequest, v1.GetOddsResponse]
 	exportCatalog *connect.Client[v1.ExportCatalogRequest, v1.ExportCatalogResponse]
@@ -902,6 +918,15 @@ func (c *rewardServiceClient) ListDisplays(ctx context.Context, req *v1.ListDisp
 	return nil, err
 }
 
+// GetDisclosure calls kuji.v1.RewardService.GetDisclosure.
+func (c *rewardServiceClient) GetDisclosure(ctx context.Context, req *v1.GetDisclosureRequest) (*v1.GetDisclosureResponse, error) {
+	response, err := c.getDisclosure.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // GetCatalog calls kuji.v1.RewardService.GetCatalog.
 func (c *rewardServiceClient) GetCatalog(ctx context.Context, req *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error) {
 	response, err := c.getCatalog.CallUnary(ctx, connect.NewRequest(req))
@@ -1059,6 +1084,11 @@ type RewardServiceHandler interface {
 	// ListDisplays returns what people see of the catalog in force: names and texts
 	// in a language, rarities in order, icons. Players' tokens may ask for it.
 	ListDisplays(context.Context, *v1.ListDisplaysRequest) (*v1.ListDisplaysResponse, error)
+	// GetDisclosure returns what is published of the odds of a catalog, that in force
+	// or an older one, as HTML to embed and as data. Players' tokens may ask for it.
+	// More than 1000 outcomes of all pools together are invalid_argument: ask pool by
+	// pool.
+	GetDisclosure(context.Context, *v1.GetDisclosureRequest) (*v1.GetDisclosureResponse, error)
 	// GetCatalog returns the catalog in force.
 	GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error)
 	// GetOdds returns what the next draw from a pool gives a player, exactly. A
@@ -1316,6 +1346,13 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceGetDisclosureHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceGetDisclosureProcedure,
+		svc.GetDisclosure,
+		connect.WithSchema(rewardServiceMethods.ByName("GetDisclosure")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceGetCatalogHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceGetCatalogProcedure,
 		svc.GetCatalog,
@@ -1432,6 +1469,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceGetPoolHandler.ServeHTTP(w, r)
 		case RewardServiceListDisplaysProcedure:
 			rewardServiceListDisplaysHandler.ServeHTTP(w, r)
+		case RewardServiceGetDisclosureProcedure:
+			rewardServiceGetDisclosureHandler.ServeHTTP(w, r)
 		case RewardServiceGetCatalogProcedure:
 			rewardServiceGetCatalogHandler.ServeHTTP(w, r)
 		case RewardServiceGetOddsProcedure:
@@ -1595,6 +1634,10 @@ func (UnimplementedRewardServiceHandler) GetPool(context.Context, *v1.GetPoolReq
 
 func (UnimplementedRewardServiceHandler) ListDisplays(context.Context, *v1.ListDisplaysRequest) (*v1.ListDisplaysResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListDisplays is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) GetDisclosure(context.Context, *v1.GetDisclosureRequest) (*v1.GetDisclosureResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetDisclosure is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error) {
