@@ -3,6 +3,7 @@ package console_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -53,6 +54,7 @@ func (s *site) holdings(player string) map[string]uint64 {
 
 // TestActions: each action does what it says, with the reason and the name of the key in the log.
 func TestActions(t *testing.T) {
+	t.Parallel()
 	s := open(t, true, festival)
 	s.do(kuji.Draw{ID: "first", Player: "ann", Pool: "banner", Count: 3}, kuji.Grant{ID: "other", Player: "bob", Items: []kuji.Stack{{Item: "plush", Quantity: 4}}})
 	p := browse(t, s.address, wide, "/players/ann")
@@ -113,6 +115,7 @@ func TestActions(t *testing.T) {
 
 // TestActionOnce: an action whose answer is lost is sent again with its request id, and happens once.
 func TestActionOnce(t *testing.T) {
+	t.Parallel()
 	s := open(t, false, festival)
 	s.do(kuji.Register{ID: "r", Player: "ann"})
 	between, err := proxy.Listen("127.0.0.1:0", s.address)
@@ -147,6 +150,7 @@ func TestActionOnce(t *testing.T) {
 // TestKeys: without a key nothing is shown, a wrong one is refused, one that may not do something is told
 // so, and the key goes away with the page unless it is to stay.
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	s := open(t, true, festival)
 	s.do(kuji.Register{ID: "r", Player: "ann"})
 	p := browse(t, s.address, wide, "/players/ann")
@@ -215,6 +219,7 @@ func (p *page) tab(selector string) {
 
 // TestKeyboard: a player is found, and given something, with the keyboard alone.
 func TestKeyboard(t *testing.T) {
+	t.Parallel()
 	s := open(t, false, festival)
 	s.do(kuji.Register{ID: "r", Player: "ann"})
 	p := browse(t, s.address, wide, "/catalog")
@@ -257,13 +262,15 @@ var hostile = []string{
 
 // TestHostileTexts: ids, names and reasons are texts, whatever they look like.
 func TestHostileTexts(t *testing.T) {
+	t.Parallel()
+	named := func(text string) string { return quote(strings.ReplaceAll(text, "\u202e", "")) } // which no catalog takes
 	yaml := "kuji: 1\nname: " + quote(hostile[0]) + "\nitems:\n"
 	for i, text := range hostile {
-		yaml += fmt.Sprintf("  item-%d: {name: %s}\n", i, quote(text))
+		yaml += fmt.Sprintf("  item-%d: {name: %s}\n", i, named(text))
 	}
 	yaml += "pools:\n"
 	for i, text := range hostile {
-		yaml += fmt.Sprintf("  pool-%d: {name: %s, entries: [{id: e, weight: 1, reward: {items: {item-%d: 1}}}]}\n", i, quote(text), i)
+		yaml += fmt.Sprintf("  pool-%d: {name: %s, entries: [{id: e, weight: 1, reward: {items: {item-%d: 1}}}]}\n", i, named(text), i)
 	}
 	s := open(t, true, []byte(yaml))
 	admin, reward := s.client("ops"), s.rewards("ops")

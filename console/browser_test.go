@@ -30,13 +30,17 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/console"
 	"github.com/kuji-dev/kuji/history"
+	"github.com/kuji-dev/kuji/internal/cli"
 	"github.com/kuji-dev/kuji/internal/historian"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-var screenshots = flag.String("screenshots", "", "write the pictures of docs/console.md into this `folder`")
+var (
+	screenshots = flag.String("screenshots", "", "write the pictures of docs/console.md into this `folder`: docs/console")
+	looks       = flag.String("looks", "", "write pictures of all pages, at three widths, light and dark, into this `folder`")
+)
 
 //go:embed testdata/festival.yaml
 var festival []byte
@@ -113,7 +117,7 @@ func (s *site) start() {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	s.history = historian.New(quiet, func(realm string) string { return filepath.Join(s.dir, realm+".db") }, history.Options{})
-	s.server, err = server.New(s.engine, server.Options{Keys: s.keys, Console: console.Handler(), History: s.history, Version: "test", Logger: quiet})
+	s.server, err = server.New(s.engine, server.Options{Keys: s.keys, Console: handler(), History: s.history, Version: "test", Logger: quiet})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -193,7 +197,15 @@ var chromium = sync.OnceValues(func() (context.Context, error) {
 
 var endBrowser = func() {}
 
+// asKuji makes the test's program the binary kuji, with these arguments.
+const asKuji = "KUJI_CONSOLE_TEST_ARGS"
+
 func TestMain(m *testing.M) {
+	if args := os.Getenv(asKuji); args != "" {
+		os.Args = append(os.Args[:1], strings.Split(args, " ")...)
+		cli.Main(time.Now)
+		return
+	}
 	m.Run() // its result is the process's exit code
 	endBrowser()
 }
@@ -244,6 +256,7 @@ func browse(t *testing.T, address string, v view, path string) *page {
 	p.do(
 		send(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: v.width, Height: v.height, DeviceScaleFactor: 1, Mobile: v.width < 500}),
 		send(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}}),
+		send(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}), // tests run beside each other
 		send(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: v.zone}),
 		chromedp.Navigate(p.site+console.Path+"#"+path))
 	return p
@@ -408,17 +421,17 @@ func (p *page) fits(what string) {
 	}
 }
 
-// picture writes a picture of the page, if pictures are wanted.
-func (p *page) picture(name string) {
+// look writes a picture of the whole page, if those are wanted.
+func (p *page) look(name string) {
 	p.t.Helper()
-	if *screenshots == "" {
+	if *looks == "" {
 		return
 	}
 	png, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(*screenshots, name+".png"), png, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(*looks, name+".png"), png, 0o644); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kuji-dev/kuji/console"
@@ -25,9 +26,11 @@ func get(t *testing.T, name string, header ...string) *httptest.ResponseRecorder
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
-	console.Handler().ServeHTTP(w, r)
+	handler().ServeHTTP(w, r)
 	return w
 }
+
+var handler = sync.OnceValue(console.Handler)
 
 // TestHandler: pages have strict headers, come gzipped, and are not sent twice.
 func TestHandler(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 
 // TestRestart: a page says since when the server does not answer, and goes on by itself.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	s := open(t, false, festival)
 	p := browse(t, s.address, wide, "/operations")
 	p.has("[data-realm=default]", "Epoch 1")
@@ -32,6 +33,7 @@ func TestRestart(t *testing.T) {
 // TestFeedBreaks: the page of pools says since when it has heard nothing, comes back by itself, and
 // misses no draw of that time.
 func TestFeedBreaks(t *testing.T) {
+	t.Parallel()
 	s := open(t, false, festival)
 	between, err := proxy.Listen("127.0.0.1:0", s.address)
 	if err != nil {
@@ -68,15 +70,23 @@ func fifty() []byte {
 	return []byte(yaml.String())
 }
 
-// drawing draws from all pools in turn, until the test ends: each time `each` of them, with a pause.
-func drawing(t *testing.T, s *site, each int, pause time.Duration) {
+// pools50 are the pools of fifty.
+func pools50() (all []string) {
+	for i := range 50 {
+		all = append(all, fmt.Sprintf("pool-%02d", i))
+	}
+	return all
+}
+
+// drawing draws from pools in turn, until the test ends: each time `each` of them, with a pause.
+func drawing(t *testing.T, s *site, pools []string, each int, pause time.Duration) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for n := 0; ctx.Err() == nil; {
 			var batch []kuji.Request
 			for range each {
-				batch = append(batch, kuji.Draw{ID: fmt.Sprint("live-", n), Player: fmt.Sprintf("player-%04d", n%5000), Pool: fmt.Sprintf("pool-%02d", n%50), Count: 1})
+				batch = append(batch, kuji.Draw{ID: fmt.Sprintf("live-%d-%d", each, n), Player: fmt.Sprintf("player-%04d", n%5000), Pool: pools[n%len(pools)], Count: 1})
 				n++
 			}
 			if _, err := s.realm().DoAll(ctx, batch); err != nil && ctx.Err() == nil {
@@ -98,8 +108,9 @@ func drawing(t *testing.T, s *site, each int, pause time.Duration) {
 // TestPoolsLive: the page shows how fast fifty pools go and what they give, compares odds, and only
 // samples the feed when too much comes.
 func TestPoolsLive(t *testing.T) {
+	t.Parallel()
 	s := open(t, false, fifty())
-	drawing(t, s, 50, 50*time.Millisecond)
+	drawing(t, s, pools50(), 50, 50*time.Millisecond)
 	p := browse(t, s.address, wide, "/pools")
 	p.until("Number(document.querySelector('main section strong').innerText.replace(/,/g, '')) > 0")
 	p.until("document.querySelectorAll('#newest .feedline').length === 30")
@@ -108,7 +119,7 @@ func TestPoolsLive(t *testing.T) {
 	p.has("#odds-seen", "Gem")
 	p.until("document.querySelector('#odds-seen .band b')")
 	p.visit("/pools")
-	drawing(t, s, 1000, time.Millisecond)
+	drawing(t, s, pools50(), 1000, time.Millisecond)
 	p.has("main", "the newest draws are samples")
 	if n := eval[int](p, "document.querySelectorAll('#newest .feedline').length"); n > 30 {
 		t.Errorf("%d draws are shown at once", n)
@@ -118,6 +129,7 @@ func TestPoolsLive(t *testing.T) {
 // TestCatalog: mistakes are shown where they are, a plan shows old and new, warnings must be accepted,
 // what was applied is in force, versions differ, and an older one comes back as a new one.
 func TestCatalog(t *testing.T) {
+	t.Parallel()
 	s := open(t, true, festival)
 	p := browse(t, s.address, wide, "/catalog/new")
 	p.enter("ops")
@@ -204,6 +216,7 @@ func TestCatalog(t *testing.T) {
 // TestProof: what a client has received is found in the log and compared, and what was changed is not
 // what the log says.
 func TestProof(t *testing.T) {
+	t.Parallel()
 	s := open(t, true, festival)
 	got, err := s.rewards("ops").Draw(t.Context(), &kujiv1.DrawRequest{RequestId: "prove", Player: "ann", Pool: "banner", Count: 10, Pay: "starlight"})
 	if err != nil {
@@ -264,6 +277,7 @@ func TestProof(t *testing.T) {
 
 // TestSHA256: the page's own SHA-256 is that of the browser, for every length around its blocks.
 func TestSHA256(t *testing.T) {
+	t.Parallel()
 	s := open(t, false, nil)
 	p := browse(t, s.address, wide, "/proof")
 	p.has("main", "Proof")
@@ -281,6 +295,7 @@ func TestSHA256(t *testing.T) {
 
 // TestZone: moments are shown in the viewer's zone.
 func TestZone(t *testing.T) {
+	t.Parallel()
 	s := open(t, false, festival)
 	done := s.do(kuji.Grant{ID: "g", Player: "ann", Items: []kuji.Stack{{Item: "plate", Quantity: 1}}})[0]
 	for _, zone := range []string{"Asia/Tokyo", "America/New_York"} {
@@ -295,6 +310,7 @@ func TestZone(t *testing.T) {
 
 // TestLanguages: every page is complete in every language, and fits in 360 px.
 func TestLanguages(t *testing.T) {
+	t.Parallel()
 	s := festive(t, false)
 	for _, language := range []string{"de", "ja"} {
 		p := browse(t, s.address, view{360, 800, false, "Europe/Berlin"}, "/players")
@@ -311,6 +327,7 @@ func TestLanguages(t *testing.T) {
 
 // TestTheme: the button goes from the system's colours to light, to dark, and back, and stays.
 func TestTheme(t *testing.T) {
+	t.Parallel()
 	s := open(t, false, nil)
 	p := browse(t, s.address, wide, "/players")
 	ground := func() string { return eval[string](p, "getComputedStyle(document.body).backgroundColor") }

@@ -2,7 +2,12 @@ package console_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -41,11 +46,12 @@ var shows = []struct{ name, path, selector, text string }{
 
 // TestPages: each page is complete, fits in 360 px, and has nothing that axe-core finds, in light and dark.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	s := festive(t, false)
 	for _, dark := range []bool{false, true} {
 		for _, v := range []view{{360, 800, dark, "Europe/Berlin"}, {768, 1000, dark, "Europe/Berlin"}, {1280, 900, dark, "Europe/Berlin"}} {
 			theme := map[bool]string{false: "light", true: "dark"}[dark]
-			if v.width == 768 && *screenshots == "" {
+			if v.width == 768 && *looks == "" {
 				continue // for eyes
 			}
 			p := browse(t, s.address, v, "/players")
@@ -57,8 +63,32 @@ func TestPages(t *testing.T) {
 				if v.width != 768 && (v.width == 1280) == !dark { // each page once in each colour
 					p.accessible(what)
 				}
-				p.picture(what)
+				p.look(what)
 			}
+		}
+	}
+}
+
+// TestScreenshots writes the pictures of docs/console.md: those of what a window shows, while people draw.
+func TestScreenshots(t *testing.T) {
+	if *screenshots == "" {
+		t.Skip("no -screenshots")
+	}
+	s := festive(t, true)
+	drawing(t, s, []string{"daily", "daily", "daily", "banner", "splash", "box"}, 4, 60*time.Millisecond)
+	for i, one := range shows {
+		p := browse(t, s.address, view{1280, 900, i%2 == 1, "Europe/Berlin"}, one.path)
+		p.enter("ops")
+		p.has(one.selector, one.text)
+		if one.name == "pools" {
+			p.until("document.querySelectorAll('#newest .feedline').length === 30 && document.querySelector('.spark path')?.getAttribute('d').split(' ').length > 14")
+		}
+		png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(*screenshots, one.name+".png"), png, 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -40,12 +40,12 @@ function Server({ status, metrics }) {
   const started = metrics?.find((m) => m.name === "process_start_time_seconds")?.value;
   const memory = metrics?.find((m) => m.name === "process_resident_memory_bytes")?.value;
   return html`<section class="card" id="server"><div class="row apart"><h2>${t("operations.server")}</h2>${status.draining ? html`<span class="chip warn">${t("operations.draining")}</span>` : html`<span class="chip good"><span class="dot"></span>${t("operations.up")}</span>`}</div>
-    <dl class="stats"><div><dt>${t("operations.version")}</dt><dd><small>${status.version || app.version || "–"}</small></dd></div>
-      <div><dt>${t("operations.sync")}</dt><dd><small>${word("sync", status.sync ?? "SYNC_POLICY_UNSPECIFIED")}</small></dd></div>
-      ${started && html`<div><dt>${t("operations.started")}</dt><dd><small><${Time} ms=${Math.round(started * 1000)} /></small></dd></div>`}
+    <dl class="stats"><div><dt>${t("operations.version")}</dt><dd class="said">${status.version || app.version || "–"}</dd></div>
+      <div><dt>${t("operations.sync")}</dt><dd class="said">${word("sync", status.sync ?? "SYNC_POLICY_UNSPECIFIED")}</dd></div>
+      ${started && html`<div><dt>${t("operations.started")}</dt><dd class="said"><${Time} ms=${Math.round(started * 1000)} /></dd></div>`}
       ${memory && html`<div><dt>${t("operations.memory")}</dt><dd>${bytes(memory)}</dd></div>`}
       <div><dt>${t("operations.realms")}</dt><dd>${num(status.realms?.length ?? 0)}</dd></div>
-      <div><dt>${t("operations.cluster")}</dt><dd><small>${offers("cluster") === null ? "–" : offers("cluster") ? t("yes") : t("no")}</small></dd></div></dl></section>`;
+      <div><dt>${t("operations.cluster")}</dt><dd class="said">${offers("cluster") === null ? "–" : offers("cluster") ? t("yes") : t("no")}</dd></div></dl></section>`;
 }
 
 function Realms({ realms, metrics }) {

@@ -114,9 +114,9 @@ function One({ live, p }) {
     ${!pool ? html`<p class="muted" aria-busy="true">${p.gone ? t("pools.gone") : t("loading")}</p>` : html`
     <section class="card"><div class="row apart top-aligned"><h2><${Thing} kind="pools" id=${p.id} /></h2><span class=${`chip ${state(pool)[0]}`}>${state(pool)[1]}</span></div>
       <dl class="stats"><div><dt>${t("pools.drawsASecond")}</dt><dd>${rate === null ? "–" : dec(rate)}</dd></div>
-        <div><dt>${t("pools.mode")}</dt><dd><small>${word("mode", pool.mode)}</small></dd></div>
-        <div><dt>${t("pools.price")}</dt><dd><small>${(pool.prices ?? []).length ? pool.prices.map((x, i) => html`${i > 0 && ` ${t("or")} `}<${Stacks} items=${x.items} />`) : t("free")}</small></dd></div>
-        <div><dt>${t("pools.runs")}</dt><dd><small><${Time} ms=${pool.startsUnixMs} /> – <${Time} ms=${pool.endsUnixMs} /></small></dd></div></dl>
+        <div><dt>${t("pools.mode")}</dt><dd class="said">${word("mode", pool.mode)}</dd></div>
+        <div><dt>${t("pools.price")}</dt><dd class="said">${(pool.prices ?? []).length ? pool.prices.map((x, i) => html`${i > 0 && ` ${t("or")} `}<${Stacks} items=${x.items} />`) : t("free")}</dd></div>
+        <div><dt>${t("pools.runs")}</dt><dd class="said"><${Time} ms=${pool.startsUnixMs} /> – <${Time} ms=${pool.endsUnixMs} /></dd></div></dl>
       <${Spark} values=${p.rate.values} label=${t("pools.course", { rate: rate === null ? "–" : dec(rate) })} /></section>
     <section class="card" id="odds-seen"><div class="row apart"><h2>${t("pools.wantedSeen")}</h2>
       <div class="segments" role="group" aria-label=${t("pools.since")}>${["all", "opened"].map((s) => html`<button class="button" type="button" aria-pressed=${String(s === since)} onClick=${() => setSince(s)}>${t(s === "all" ? "pools.sinceEver" : "pools.sinceOpened")}</button>`)}</div></div>
@@ -132,14 +132,17 @@ function Seen({ pool, first }) {
   const before = new Map((first?.entries ?? []).map((e) => [e.id, Number(e.drawn ?? 0)]));
   const counts = entries.map((e) => Math.max(0, Number(e.drawn ?? 0) - (before.get(e.id) ?? 0)));
   const all = counts.reduce((a, b) => a + b, 0);
-  const total = Number(pool.totalWeight ?? 0);
+  const raffle = pool.mode === "POOL_MODE_RAFFLE";
+  // What the chance should be: by weight now, and of a box by what it began with.
+  const weight = (e) => (raffle ? Number(e.left ?? 0) + Number(e.drawn ?? 0) : Number(e.weight ?? 0));
+  const total = raffle ? entries.reduce((n, e) => n + weight(e), 0) : Number(pool.totalWeight ?? 0);
   const each = pool.mode === "POOL_MODE_EACH";
-  const bent = (pool.pity ?? []).length + (pool.guarantees ?? []).length > 0 || entries.some((e) => e.luck || e.when || e.moments);
+  const bent = (pool.pity ?? []).length + (pool.guarantees ?? []).length > 0 || entries.some((e) => e.luck || e.when || e.moments || (!raffle && (e.weight ?? "0") !== (e.catalogWeight ?? "0")));
   return html`<p class="small muted">${t("pools.bandText", { n: num(all) })} ${bent && t("pools.bent")} ${each && t("pools.each")}
       ${pool.entryCount > entries.length && t("shownOf", { shown: num(entries.length), all: num(pool.entryCount) })}</p>
     <div class="table" tabindex="0" role="region" aria-label=${t("pools.wantedSeen")}><table><thead><tr><th scope="col">${t("entry")}</th><th scope="col" class="num">${t("pools.wanted")}</th><th scope="col" class="num">${t("pools.seen")}</th><th scope="col">${t("pools.band")}</th><th scope="col" class="num">${t("pools.drawn")}</th><th scope="col" class="num">${t("pools.left")}</th></tr></thead>
     <tbody>${entries.map((e, i) => {
-      const wanted = total > 0 ? Number(e.weight ?? 0) / total : 0;
+      const wanted = total > 0 ? weight(e) / total : 0;
       const seen = all > 0 ? counts[i] / all : 0;
       const [low, high] = wilson(counts[i], all);
       const off = !bent && !each && all > 0 && (wanted < low || wanted > high);
