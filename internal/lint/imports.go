@@ -44,6 +44,7 @@ var rooms = []room{
 	{dir: "internal/loadtest", may: []string{"client", "proto", "internal/chart", "internal/contract"},
 		modules: []string{"connectrpc.com/connect", "golang.org/x/sync", "golang.org/x/sys"}},
 	{dir: "internal/chart"},
+	{dir: "internal/openapi", may: []string{"proto"}, modules: []string{"go.yaml.in/yaml/v4", "google.golang.org/protobuf"}},
 	{dir: "internal/disclosure", may: []string{".", "catalog"}, tests: []string{"examples"}},
 	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "server/access", "internal/proxy"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
