@@ -1,20 +1,13 @@
 package server_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/server"
-	"github.com/kuji-dev/kuji/server/access"
 )
 
 // TestCrossOrigin: pages of allowed sites may call, others may not, and neither gets in without a key.
@@ -89,113 +82,6 @@ func TestCrossOrigin(t *testing.T) {
 	if _, err := server.New(engine, server.Options{Origins: []string{shop}}); err == nil {
 		t.Error("pages of a site may do everything on a server without keys")
 	}
-}
-
-// TestWebExample: the page in examples/web draws with a player's token in a real browser, from
-// another origin.
-func TestWebExample(t *testing.T) {
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no chromium here, so examples/web was not tried: apt-get install chromium")
-	}
-	pages := httptest.NewServer(http.FileServer(http.Dir("../examples/web")))
-	defer pages.Close()
-	dir, k := t.TempDir(), newTokens(t)
-	if err := os.WriteFile(filepath.Join(dir, "players.json"), k.public, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "keys")
-	writeKeys(t, path, "read,draw jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji")
-	keys, err := access.LoadKeys(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	open := func(f *fixture, player, pool, token string) string {
-		t.Helper()
-		given := url.Values{"server": {f.url}, "pool": {pool}, "player": {player}, "token": {token}}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		page := pages.URL + "/try.html#" + given.Encode()
-		out, err := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-			"--user-data-dir="+t.TempDir(), "--virtual-time-budget=10000", "--dump-dom", page).Output()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		_, body, _ := strings.Cut(string(out), "<h1>")
-		body, _, _ = strings.Cut(body, "<script")
-		return body
-	}
-	pages.Config.Handler = trying(pages.Config.Handler)
-	f := startWith(t, kuji.Options{}, server.Options{Keys: keys, Origins: []string{pages.URL}}) // fsynced: the feed shows only that
-	for _, tt := range []struct {
-		name, player, pool, token string
-		want                      []string
-	}{
-		{"a draw", "ann", "once", k.of("ann"), []string{`<li class="STATUS_OK">You got`, "0 of 1 draws left.", "<li>100 Gem</li>", "<li>draw: ", `<p id="error" role="alert"></p>`}},
-		{"the limit", "ann", "once", k.of("ann"), []string{`<li class="STATUS_LIMIT_REACHED">That was all for now`, `<li>draw: STATUS_LIMIT_REACHED`}},
-		{"too poor", "ann", "dear", k.of("ann"), []string{`You need 1000 Gem and have 100`}},
-		{"another player's token", "ann", "once", k.of("bob"), []string{`permission_denied: `}},
-		{"a bad token", "ann", "once", "x", []string{`unauthenticated: `}},
-		{"no parameters", "", "once", "", []string{`The address of this page lacks player, token behind its #`}},
-	} {
-		dom := open(f, tt.player, tt.pool, tt.token)
-		for _, want := range tt.want {
-			if !strings.Contains(dom, want) {
-				t.Errorf("%s: the page has no %q:\n%s", tt.name, want, dom)
-			}
-		}
-	}
-	elsewhere := *f
-	elsewhere.url = pages.URL // answers, but not as Kuji does
-	if dom := open(&elsewhere, "ann", "once", k.of("ann")); !strings.Contains(dom, "does not answer as Kuji does") || strings.Contains(dom, "Unexpected token") {
-		t.Errorf("a page of another server:\n%s", dom)
-	}
-	closed := start(t, server.Options{Keys: keys, Origins: []string{"https://shop.example"}})
-	if dom := open(closed, "ann", "free", k.of("ann")); strings.Contains(dom, "STATUS_OK") || !strings.Contains(dom, "Failed to fetch") {
-		t.Errorf("a page of another site draws:\n%s", dom)
-	}
-}
-
-// trying serves, as /try.html, the page with a script behind it that presses the button.
-func trying(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/try.html" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		page, err := os.ReadFile("../examples/web/index.html")
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(append(page, `<script>
-			const button = document.getElementById("draw");
-			new MutationObserver((_, observer) => {
-				if (button.disabled) return;
-				observer.disconnect();
-				button.click();
-			}).observe(button, {attributes: true});
-			// The first read after a draw fails: the draw has worked all the same.
-			const fetched = fetch;
-			let drawn = false;
-			fetch = (url, ...rest) => {
-				if (drawn && url.endsWith("/GetPool")) {
-					drawn = false;
-					return Promise.reject(new Error("lost"));
-				}
-				drawn ||= url.endsWith("/Draw");
-				return fetched(url, ...rest);
-			};
-			// The browser prints the page once nothing is loaded any more: close the feed when it has the draw.
-			const Source = EventSource;
-			EventSource = function (...args) {
-				const feed = new Source(...args);
-				feed.addEventListener("message", () => feed.close());
-				return feed;
-			};
-		</script>`...))
-	})
 }
 
 // TestOtherSites checks that pages of other web sites cannot use a server that
