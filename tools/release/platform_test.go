@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,6 +96,14 @@ func TestPackagedUnit(t *testing.T) {
 		}
 	}
 	name := filepath.Join(t.TempDir(), "kuji.service")
+	if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
+		if err := os.WriteFile(name, bytes.ReplaceAll(unit, []byte("/usr/bin/kuji "), []byte("/bin/true ")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(analyze, "verify", name).CombinedOutput(); err != nil || bytes.Contains(out, []byte("kuji.service:")) {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
 	if err := os.WriteFile(name, []byte("[Unit]\n[Service]\nExecStart=/opt/kuji serve\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
