@@ -67,7 +67,7 @@ func TestActions(t *testing.T) {
 	p.act("track", map[string]string{"track": "character-five-star", "draws": "88"}, "character-five-star")
 	p.done()
 	p.has("#player ~ .cards", "character-five-star 88 2")
-	p.act("counter", map[string]string{"counter": "draws", "value": "10"}, "draws of ann is set to 10")
+	p.act("counter", map[string]string{"counter": "draws", "value": "10"}, "Draws from the festival of ann is set to 10")
 	p.done()
 	p.act("block", nil, "ann is blocked.")
 	p.done()

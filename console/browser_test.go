@@ -213,9 +213,10 @@ func TestMain(m *testing.M) {
 // page is a tab of the browser. What goes wrong in it fails the test: errors on its console, exceptions,
 // and what the policy of content forbids.
 type page struct {
-	t    *testing.T
-	ctx  context.Context
-	site string
+	t     *testing.T
+	ctx   context.Context
+	site  string
+	close func() // the tab
 
 	mu     sync.Mutex
 	wrong  []string
@@ -243,7 +244,7 @@ func browse(t *testing.T, address string, v view, path string) *page {
 	}
 	p := &page{t: t, site: "http://" + address}
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.heard))
-	p.ctx = ctx
+	p.ctx, p.close = ctx, cancel
 	t.Cleanup(func() {
 		cancel()
 		p.mu.Lock()

@@ -32,7 +32,7 @@ export function follow({ realm, from, pool, player }, { event, state }) {
         throw new Failure(code, why);
       }
       if (message.data !== undefined) event(JSON.parse(message.data));
-    }, alive);
+    }, alive, end.signal);
     throw new Failure("unreachable", "");
   };
 
@@ -64,7 +64,7 @@ function pause(ms, signal) {
 }
 
 // read gives the messages of a stream of server-sent events to take.
-async function read(reader, take, opened) {
+async function read(reader, take, opened, ended) {
   opened();
   let rest = "";
   let message = {};
@@ -75,6 +75,7 @@ async function read(reader, take, opened) {
       const lines = (rest + value).split("\n");
       rest = lines.pop();
       for (const line of lines) {
+        if (ended.aborted) return; // there may be much more in hand
         if (line === "") {
           if (message.id !== undefined || message.data !== undefined) take(message);
           message = {};
@@ -95,7 +96,7 @@ async function read(reader, take, opened) {
 
 // sample reads the feed without costing the server more than a bounded part: while more events come
 // than `most` a second, it takes a look of at most `look` events, and another one after `gap` ms.
-export function sample(where, { event, state }, { most = 1500, look = 400, gap = 5000 } = {}) {
+export function sample(where, { event, state }, { most = 1500, look = 100, gap = 8000 } = {}) {
   let stop = () => {};
   let ended = false;
   let timer = 0;

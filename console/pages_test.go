@@ -39,7 +39,7 @@ var shows = []struct{ name, path, selector, text string }{
 	{"pool", "/pools/box", "#odds-seen", "Moon Rabbit"},
 	{"catalog", "/catalog", "#catalog", "Lantern Festival"},
 	{"versions", "/catalog/versions", "main", "items: 17"},
-	{"disclosure", "/disclosure", "main", "few"},
+	{"disclosure", "/disclosure", "main", "Reed Spear"},
 	{"operations", "/operations", "[data-realm=default]", "Request ids"},
 	{"proof", "/proof/4/0", "#steps", "grant"},
 }

@@ -94,6 +94,17 @@ export function Picture({ kind, id }) {
 
 export const PlayerLink = ({ id }) => (id ? html`<a class="break" href=${link("players", id)}>${id}</a>` : html`<span class="muted">–</span>`);
 
+// EntryName is an entry of a pool, by the rarest thing that it gives, or the only one.
+export function EntryName({ entry, id }) {
+  const items = entry?.reward?.items ?? [];
+  const rarest = items.toSorted((a, b) => step(b) - step(a))[0];
+  if (!rarest || (items.length > 1 && step(rarest) === 0) || entry.reward.draws?.length) return html`<span class="break">${entry?.id ?? id}</span>`;
+  const many = rarest.min === rarest.max ? num(rarest.min) : `${num(rarest.min)}–${num(rarest.max)}`;
+  return html`${many !== "1" && html`<span class="num">${many}</span> `}<${Thing} id=${rarest.item} plain />`;
+}
+
+const step = (i) => rarityStep(named("items", i.item).rarity);
+
 // Stacks is a list of items and quantities, on one line.
 export function Stacks({ items, sign = "" }) {
   if (!items?.length) return html`<span class="muted">${t("nothing")}</span>`;

@@ -2,9 +2,9 @@
 import { html, useState } from "../dom.js";
 import { Failure, call } from "../api.js";
 import { dec, num, percent, t, word } from "../i18n.js";
-import { app, names, offers } from "../store.js";
+import { app, named, names, offers } from "../store.js";
 import { ActionDialog, allowed } from "../actions.js";
-import { Failed, Field, Head, Loading, NotOffered, PlayerLink, Stacks, StatusChip, Thing, Time, link, useLoad } from "../ui.js";
+import { EntryName, Head, Loading, NotOffered, PlayerLink, Stacks, StatusChip, Thing, Time, link, useLoad } from "../ui.js";
 
 export default function Players({ rest }) {
   const [id] = rest;
@@ -109,22 +109,28 @@ function WouldGive({ id, turn }) {
   const [chosen, choose] = useState("");
   const [count, setCount] = useState("1");
   const pool = chosen || pools[0];
-  const load = useLoad((signal) => (pool ? call("GetOdds", { realm: app.realm, pool, player: id, count: Number(count) || 1 }, { signal }) : Promise.resolve(null)), [id, pool, count, turn]);
+  const load = useLoad((signal) => (pool ? oddsOf({ pool, player: id, count: Number(count) || 1 }, signal) : Promise.resolve(null)), [id, pool, count, turn]);
   if (!pools.length) return null;
   return html`<section class="card"><h2>${t("odds.now")}</h2>
-    <div class="row"><label class="field"><span>${t("pool")}</span><select name="odds-pool" value=${pool} onChange=${(e) => choose(e.target.value)}>${pools.map((p) => html`<option key=${p} value=${p}>${p}</option>`)}</select></label>
+    <div class="row"><label class="field"><span>${t("pool")}</span><select name="odds-pool" value=${pool} onChange=${(e) => choose(e.target.value)}>${pools.map((p) => html`<option key=${p} value=${p}>${named("pools", p).name}</option>`)}</select></label>
       <label class="field" style=${{ flex: "0 1 7rem" }}><span>${t("odds.draws")}</span><input name="odds-count" inputmode="numeric" value=${count} onChange=${(e) => setCount(/^[1-9]\d{0,2}$|^1000$/.test(e.target.value) ? e.target.value : "1")} /></label></div>
-    <${Loading} load=${load}>${(got) => got && html`<${OddsTable} odds=${got.odds} pool=${pool} />`}</${Loading}></section>`;
+    <${Loading} load=${load}>${(got) => got && html`<${OddsTable} odds=${got.odds} entries=${got.entries} pool=${pool} />`}</${Loading}></section>`;
 }
 
-export function OddsTable({ odds, pool }) {
+// oddsOf reads the odds of a pool, with what its entries give.
+export async function oddsOf(request, signal) {
+  const [{ odds }, { pool }] = await Promise.all([call("GetOdds", { realm: app.realm, ...request }, { signal }), call("GetPool", { realm: app.realm, pool: request.pool, entryLimit: 1000 }, { signal })]);
+  return { odds, entries: new Map((pool.entries ?? []).map((e) => [e.id, e])) };
+}
+
+export function OddsTable({ odds, entries, pool }) {
   const several = (odds.count ?? 1) > 1;
   return html`<div class="stack">
     ${odds.status !== "STATUS_OK" && html`<p class="note warn">${t("odds.wouldFail")} <${StatusChip} status=${odds.status} /> ${odds.subject}</p>`}
     <div class="table" tabindex="0" role="region" aria-label=${t("odds.now")}><table><thead><tr><th scope="col">${t("entry")}</th><th scope="col" class="num">${several ? t("odds.average") : t("odds.chance")}</th><th scope="col" class="num">${t("odds.exact")}</th></tr></thead>
       <tbody>${(odds.outcomes ?? []).slice(0, 200).map((o) => {
         const f = (several ? o.expected : o.chance) ?? {};
-        return html`<tr key=${`${o.pool}/${o.entry}`}><th scope="row" class="break">${o.entry}${o.pool !== pool && html` <span class="id">${o.pool}</span>`}</th>
+        return html`<tr key=${`${o.pool}/${o.entry}`}><th scope="row"><${EntryName} entry=${o.pool === pool ? entries.get(o.entry) : null} id=${o.entry} />${o.pool !== pool && html` <span class="id">${o.pool}</span>`}</th>
           <td class="num">${several ? dec(f.value ?? 0, 4) : percent(f.value ?? 0)}</td><td class="num muted">${(f.exact ?? "").length > 24 ? "…" : f.exact || "0"}</td></tr>`;
       })}</tbody></table></div>
     ${odds.items?.length > 0 && html`<p class="small"><strong>${t("odds.items")}</strong> ${odds.items.slice(0, 30).map((i, n) => html`${n > 0 && ", "}<span class="num">${dec(i.expected?.value ?? 0, 3)}</span> <${Thing} id=${i.item} plain />`)}</p>`}</div>`;
@@ -139,7 +145,7 @@ function Why({ player, turn, reverse }) {
   if (load.failure instanceof Failure && load.failure.code === "failed_precondition") return html`<section class="card"><h2>${t("why.title")}</h2><${NotOffered} what=${t("why.noHistory")} /></section>`;
   return html`<section class="card" id="why"><h2>${t("why.title")}</h2>
     <label class="field" style=${{ maxWidth: "20rem" }}><span>${t("why.item")}</span><select name="why-item" value=${item} onChange=${(e) => { setItem(e.target.value); setBefore([null]); }}>
-      <option value="">${t("why.everything")}</option>${(player.items ?? []).map((s) => html`<option key=${s.item} value=${s.item}>${s.item}</option>`)}</select></label>
+      <option value="">${t("why.everything")}</option>${(player.items ?? []).map((s) => html`<option key=${s.item} value=${s.item}>${named("items", s.item).name}</option>`)}</select></label>
     <${Loading} load=${load}>${(got) => html`<${Events} events=${got.events ?? []} player=${player.id} reverse=${reverse} />
       ${got.state?.completeFrom && got.state.completeFrom !== "1" && html`<p class="small muted">${t("why.from", { position: num(got.state.completeFrom) })}</p>`}
       <div class="row">${before.length > 1 && html`<button class="button" type="button" onClick=${() => setBefore(before.slice(0, -1))}>${t("newer")}</button>`}

@@ -4,7 +4,7 @@ import { clock, date, dec, num, percent, t, word } from "../i18n.js";
 import { loadNames, names } from "../store.js";
 import { Live, wilson } from "../live.js";
 import { Plot, Spark } from "../plot.js";
-import { Bar, Failed, Head, PlayerLink, Stacks, StatusChip, Thing, Time, link, useApp } from "../ui.js";
+import { Bar, EntryName, Failed, Head, PlayerLink, Stacks, StatusChip, Thing, Time, link, useApp } from "../ui.js";
 
 export default function Pools({ rest }) {
   useApp();
@@ -90,14 +90,9 @@ function Card({ p }) {
 function StockLine({ e }) {
   const left = Number(e.left);
   const all = left + Number(e.drawn ?? 0);
-  return html`<div class="entry"><span class="small break">${entryName(e)}</span><span class="small num">${t("pools.leftOf", { left: num(e.left), all: num(all) })}</span>
+  return html`<div class="entry"><span class="small break"><${EntryName} entry=${e} /></span><span class="small num">${t("pools.leftOf", { left: num(e.left), all: num(all) })}</span>
     <${Bar} part=${left} whole=${all} label=${t("pools.leftOf", { left: num(e.left), all: num(all) })} /></div>`;
 }
-
-const entryName = (e) => {
-  const items = e.reward?.items ?? [];
-  return items.length === 1 ? html`<${Thing} id=${items[0].item} plain />` : html`<span>${e.id}</span>`;
-};
 
 function BudgetLine({ b }) {
   return html`<div class="entry"><span class="small">${t("pools.budget", { period: word("period", b.per) })} <${Thing} id=${b.item} plain /></span><span class="small num">${t("pools.leftOf", { left: num(b.left ?? 0), all: num(b.limit ?? 0) })}</span>
@@ -149,7 +144,7 @@ function Seen({ pool, first }) {
       const top = Math.max(high, wanted, 1e-12) * 1.15;
       const at = (x) => `${Math.min(100, (x / top) * 100)}%`;
       const text = t("pools.bandFrom", { low: percent(low), high: percent(high) });
-      return html`<tr key=${e.id}><th scope="row">${entryName(e)}<span class="id">${e.id}</span></th><td class="num">${percent(wanted)}</td><td class="num">${all > 0 && !each ? percent(seen) : "–"}</td>
+      return html`<tr key=${e.id}><th scope="row"><${EntryName} entry=${e} /><span class="id">${e.id}</span></th><td class="num">${percent(wanted)}</td><td class="num">${all > 0 && !each ? percent(seen) : "–"}</td>
         <td style=${{ minWidth: "8rem" }}>${all > 0 && !each && html`<span class=${`band ${off ? "off" : ""}`} role="img" aria-label=${text} title=${text}><i style=${{ left: at(low), width: `${((high - low) / top) * 100}%` }}></i><b style=${{ left: at(wanted) }}></b></span>`}</td>
         <td class="num">${num(e.drawn ?? 0)}</td><td class="num">${e.left === undefined ? "∞" : num(e.left)}</td></tr>`;
     })}</tbody></table></div>`;
@@ -159,7 +154,7 @@ function Moments({ pool }) {
   const with_ = (pool.entries ?? []).filter((e) => e.moments);
   if (!with_.length) return null;
   return html`<section class="card"><h2>${t("pools.moments")}</h2><div class="table" tabindex="0" role="region" aria-label=${t("pools.moments")}><table><thead><tr><th scope="col">${t("entry")}</th><th scope="col" class="num">${t("pools.momentsAll")}</th><th scope="col" class="num">${t("pools.momentsCome")}</th><th scope="col" class="num">${t("pools.momentsTaken")}</th><th scope="col" class="num">${t("pools.momentsWaiting")}</th><th scope="col">${t("pools.momentsNext")}</th></tr></thead>
-    <tbody>${with_.map((e) => html`<tr key=${e.id}><th scope="row">${entryName(e)}<span class="id">${e.id}</span></th><td class="num">${num(e.moments.count ?? 0)}</td><td class="num">${num(e.moments.come ?? 0)}</td><td class="num">${num(e.drawn ?? 0)}</td><td class="num">${num(e.moments.waiting ?? 0)}</td>
+    <tbody>${with_.map((e) => html`<tr key=${e.id}><th scope="row"><${EntryName} entry=${e} /><span class="id">${e.id}</span></th><td class="num">${num(e.moments.count ?? 0)}</td><td class="num">${num(e.moments.come ?? 0)}</td><td class="num">${num(e.drawn ?? 0)}</td><td class="num">${num(e.moments.waiting ?? 0)}</td>
       <td>${e.moments.nextUnixMs && e.moments.nextUnixMs !== "0" ? html`<${Time} ms=${e.moments.nextUnixMs} />` : html`<span class="muted">${t("pools.momentsHidden")}</span>`}<${Hours} weights=${e.moments.weights ?? []} /></td></tr>`)}</tbody></table></div></section>`;
 }
 
