@@ -3,9 +3,12 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/http/httptrace"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +22,7 @@ import (
 // call sends the same message until it has an answer: after lost connections, a busy server, unknown outcomes.
 func (c *Client) call(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		id := identify(req)
+		ids := identify(req)
 		if m, ok := req.Any().(proto.Message); ok { // Connect would send an empty message in its place
 			if _, err := proto.Marshal(m); err != nil {
 				return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("cannot encode the request: %w", err))
@@ -40,7 +43,7 @@ func (c *Client) call(next connect.UnaryFunc) connect.UnaryFunc {
 			}
 			effects := req.Spec().IdempotencyLevel != connect.IdempotencyNoSideEffects
 			if t.maybe && effects && Reason(err) != kujiv1.Reason_REASON_ID_REUSED { // that is the state's own answer
-				err = &UnknownError{RequestID: id, Err: err}
+				err = newUnknown(err, ids...)
 			}
 			return nil, err
 		}
@@ -70,6 +73,7 @@ type tries struct {
 	at      uint32 // the server that the last attempt began with
 	began   time.Time
 	pause   time.Duration // before the last attempt; 0: it is the first
+	asked   time.Duration // the pause that the last answer asked for, with Retry-After
 	maybe   bool          // one that failed may have happened
 	reached bool          // there was a connection once
 }
@@ -80,20 +84,27 @@ func (t *tries) once(ctx context.Context, call func(context.Context) (connect.An
 	defer cancel()
 	var sent atomic.Bool // a connection was there: this attempt may have arrived
 	t.at = t.servers.at.Load()
+	var asked atomic.Int64
+	ctx = context.WithValue(ctx, pauseAsked{}, &asked)
 	resp, err := call(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }}))
 	if err != nil {
 		t.failed(err, sent.Load())
+		t.asked = max(t.asked, time.Duration(asked.Load()))
 	}
 	return resp, err
 }
 
 // failed notes a failed attempt. sent: it may have arrived.
 func (t *tries) failed(err error, sent bool) {
+	t.asked = 0
+	if rpc, ok := errors.AsType[*connect.Error](err); ok {
+		t.asked = retryAfter(rpc.Meta().Get("Retry-After"), time.Now())
+	}
 	t.maybe = t.maybe || sent && t.judge(err).maybe
 	t.reached = t.reached || sent
 }
 
-// again waits before the next attempt, each time longer. It returns the error to end with: the last attempt's
+// again waits before the next attempt, each time longer, and as long as the server asks for. It returns the error to end with: the last attempt's
 // if that settles it or timed, which bounds all attempts, is up, or that of the caller's context.
 func (t *tries) again(timed context.Context, err error) error {
 	how := t.judge(err)
@@ -111,8 +122,11 @@ func (t *tries) again(timed context.Context, err error) error {
 			t.options.Retry(fmt.Errorf("%s (%w)", t.what, plainError{err}))
 		}
 	}
+	if end, ok := timed.Deadline(); ok && time.Until(end) < t.asked && t.ctx.Err() == nil {
+		return err // the server wants nothing before the time is up
+	}
 	t.pause = min(max(2*t.pause, firstPause), lastPause)
-	wait := time.NewTimer(t.pause/2 + rand.N(t.pause/2))
+	wait := time.NewTimer(max(t.asked, t.pause/2+rand.N(t.pause/2)))
 	defer wait.Stop()
 	select {
 	case <-wait.C:
@@ -122,26 +136,42 @@ func (t *tries) again(timed context.Context, err error) error {
 	}
 }
 
-// identify returns the request id of a command, and makes those that are missing, in a batch too.
-func identify(req connect.AnyRequest) string {
+// pauseAsked takes the pause that the answer to an attempt asks for, whoever gave it: a load balancer too.
+// The context of the attempt has it.
+type pauseAsked struct{}
+
+// retryAfter reads a header Retry-After: seconds, or a date. 0: it has none.
+func retryAfter(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// identify returns the request ids of a command or of a batch, and makes those that are missing.
+func identify(req connect.AnyRequest) (ids []string) {
 	if batch, ok := req.Any().(*kujiv1.BatchRequest); ok {
 		for _, c := range batch.GetCommands() {
 			if c.GetRequestId() == "" {
 				c.RequestId = NewID()
 			}
+			ids = append(ids, c.GetRequestId())
 		}
-		return ""
+		return ids
 	}
 	m, ok := req.Any().(interface {
 		proto.Message
 		GetRequestId() string
 	})
 	if !ok {
-		return ""
+		return nil
 	}
 	if m.GetRequestId() == "" && req.Spec().IdempotencyLevel != connect.IdempotencyNoSideEffects {
 		r := m.ProtoReflect()
 		r.Set(r.Descriptor().Fields().ByName("request_id"), protoreflect.ValueOfString(NewID()))
 	}
-	return m.GetRequestId()
+	return []string{m.GetRequestId()}
 }

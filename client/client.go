@@ -34,6 +34,9 @@ import (
 // DefaultTimeout is how long a call is tried if Options does not say.
 const DefaultTimeout = 10 * time.Second
 
+// DefaultSilence is how long a feed may bring nothing if Options does not say.
+const DefaultSilence = 25 * time.Second
+
 // MaxAnswer is the largest message that a client takes, in bytes. A catalog of the largest size fits.
 const MaxAnswer = 64 << 20
 
@@ -50,6 +53,9 @@ type Options struct {
 	Timeout time.Duration
 	// Attempt is how long one attempt may take before the next, at another server if any. 0: the call's time.
 	Attempt time.Duration
+	// Silence is how long a feed may bring nothing before it is asked for again. A server sends a message at
+	// least every 10 seconds. 0: DefaultSilence. Below 0: for ever.
+	Silence time.Duration
 	// Retry, if not nil, gets the first failure since a call, a feed or a stream last got on.
 	Retry func(err error)
 	// Connect are options of Connect, such as connect.WithGRPC().
@@ -73,6 +79,9 @@ type Client struct {
 func New(urls []string, o Options) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
+	}
+	if o.Silence == 0 {
+		o.Silence = DefaultSilence
 	}
 	c := &Client{options: o, servers: &servers{}}
 	for _, one := range urls {
@@ -153,6 +162,9 @@ func (t *anyOf) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set("Authorization", "Bearer "+t.key)
 	}
 	resp, err := t.transport.RoundTrip(r)
+	if asked, ok := r.Context().Value(pauseAsked{}).(*atomic.Int64); ok && err == nil && resp.StatusCode >= http.StatusBadRequest {
+		asked.Store(int64(retryAfter(resp.Header.Get("Retry-After"), time.Now())))
+	}
 	if err != nil && r.Context().Err() == nil {
 		t.leave(at)
 	}

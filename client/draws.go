@@ -1,10 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -84,14 +86,14 @@ func (s *DrawStream) Receive() (*kujiv1.StreamDrawsResponse, error) {
 	if err != nil {
 		return nil, err
 	}
-	for t := (tries{Client: s.c, ctx: s.ctx, what: "the stream broke off"}); ; {
+	for t := (tries{Client: s.c, ctx: s.ctx, what: "the stream broke off", began: time.Now()}); ; {
 		t.at = s.c.servers.at.Load()
 		if s.conn == nil {
 			s.conn, err = s.connect()
 		}
 		var resp *kujiv1.StreamDrawsResponse
 		if err == nil {
-			resp, err = s.conn.receive()
+			resp, err = s.conn.receive(cmp.Or(s.c.options.Attempt, s.c.options.Timeout))
 		}
 		if err == nil {
 			s.change(func() { s.open, s.answered = s.open[1:], s.answered+1 })
@@ -105,7 +107,7 @@ func (s *DrawStream) Receive() (*kujiv1.StreamDrawsResponse, error) {
 		t.failed(err, true)
 		if err = t.again(s.ctx, err); err != nil {
 			if t.maybe {
-				err = &UnknownError{Err: err}
+				err = newUnknown(err, s.inDoubt()...)
 			}
 			return nil, err
 		}
@@ -187,7 +189,24 @@ func (s *DrawStream) send(c *drawConn) error {
 	}
 }
 
-func (c *drawConn) receive() (*kujiv1.StreamDrawsResponse, error) {
+// inDoubt returns the request ids of all draws without an answer.
+func (s *DrawStream) inDoubt() (ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, batch := range s.open {
+		ids = append(ids, batch.GetRequestIds()...)
+	}
+	return ids
+}
+
+// errSilent ends a stream on which nothing comes, as on a connection whose other end is gone without a word.
+var errSilent = connect.NewError(connect.CodeDeadlineExceeded, errors.New("nothing came in time"))
+
+// receive waits for an answer, for at most a time if that is above 0.
+func (c *drawConn) receive(atMost time.Duration) (*kujiv1.StreamDrawsResponse, error) {
+	if atMost > 0 {
+		defer time.AfterFunc(atMost, func() { c.hang(errSilent) }).Stop()
+	}
 	resp, err := c.Receive()
 	switch {
 	case err == nil:

@@ -10,10 +10,19 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// UnknownError says that a command may have happened or not. Send it again under its id, or ask GetResult.
+// UnknownError says that commands may have happened or not. Send them again under their ids, or ask GetResult.
 type UnknownError struct {
-	RequestID string // empty: the call has none
-	Err       error  // of the last attempt
+	RequestID  string   // of a single command
+	RequestIDs []string // of all commands in doubt, of a batch or a stream too; empty: the call has none
+	Err        error    // of the last attempt
+}
+
+func newUnknown(err error, ids ...string) *UnknownError {
+	e := &UnknownError{RequestIDs: ids, Err: err}
+	if len(ids) == 1 {
+		e.RequestID = ids[0]
+	}
+	return e
 }
 
 func (e *UnknownError) Error() string {
@@ -68,7 +77,8 @@ type verdict struct {
 	elsewhere bool // at another server, if there are several
 }
 
-// judge is the rule: the table of docs/reference/api.md on errors.
+// judge is the rule: the table of docs/reference/api.md on errors, and docs/clients.md for what no server of
+// Kuji has said.
 func (c *Client) judge(err error) verdict {
 	rpc, ok := errors.AsType[*connect.Error](err)
 	if !ok {
@@ -77,23 +87,34 @@ func (c *Client) judge(err error) verdict {
 	if _, distrusted := errors.AsType[*tls.CertificateVerificationError](err); distrusted {
 		return verdict{} // nothing was sent, and trying again does not help
 	}
-	if detail := Detail(err); detail != nil {
-		switch detail.GetReason() {
-		case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_HISTORY:
-			return verdict{again: true}
-		case kujiv1.Reason_REASON_CLOSED, kujiv1.Reason_REASON_CANCELED: // the latter: an attempt was too long
-			return verdict{again: true, elsewhere: true}
-		case kujiv1.Reason_REASON_UNKNOWN_OUTCOME:
-			return verdict{again: true, maybe: true, elsewhere: true}
-		case kujiv1.Reason_REASON_FAILED: // until somebody restarts it; another node may lead already
-			return verdict{again: len(c.servers.all) > 1, elsewhere: true}
-		case kujiv1.Reason_REASON_INTERNAL:
-			return verdict{maybe: true}
-		}
-		return verdict{}
-	}
-	if !connect.IsWireError(rpc) || rpc.Code() == connect.CodeUnavailable || rpc.Code() == connect.CodeDeadlineExceeded {
+	detail := Detail(err)
+	switch reason := detail.GetReason(); reason {
+	case kujiv1.Reason_REASON_UNSPECIFIED: // by its code
+	case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_HISTORY:
+		return verdict{again: true}
+	case kujiv1.Reason_REASON_CLOSED, kujiv1.Reason_REASON_CANCELED: // the latter: an attempt was too long
+		return verdict{again: true, elsewhere: true}
+	case kujiv1.Reason_REASON_UNKNOWN_OUTCOME:
 		return verdict{again: true, maybe: true, elsewhere: true}
+	case kujiv1.Reason_REASON_FAILED: // until somebody restarts it; another node may lead already
+		return verdict{again: len(c.servers.all) > 1, elsewhere: true}
+	case kujiv1.Reason_REASON_INTERNAL:
+		return verdict{maybe: true}
+	default:
+		if kujiv1.Reason_name[int32(reason)] != "" {
+			return verdict{}
+		}
+	}
+	switch rpc.Code() {
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded:
+		return verdict{again: true, maybe: true, elsewhere: true}
+	case connect.CodeCanceled, connect.CodeUnknown, connect.CodeInternal, connect.CodeAborted, connect.CodeDataLoss:
+		// Without a detail, something between broke off or answered in the server's place.
+		return verdict{again: detail == nil, maybe: true, elsewhere: true}
+	}
+	if !connect.IsWireError(rpc) { // the client's own words about an answer
+		garbled := rpc.Code() == connect.CodeInvalidArgument
+		return verdict{again: garbled, maybe: garbled || rpc.Code() == connect.CodeResourceExhausted} // the latter: too large
 	}
 	return verdict{}
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -50,11 +51,21 @@ type feed struct {
 
 // follow yields what one stream brings. came is true if that was anything.
 func (f *feed) follow(ctx context.Context, yield func(*kujiv1.StreamEventsResponse, error) bool) (came bool, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // before Close, which would read on
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil) // before Close, which would read on
+	if f.c.options.Silence > 0 {
+		silence := time.AfterFunc(f.c.options.Silence, func() { cancel(errSilent) })
+		defer silence.Stop()
+		inner := yield
+		yield = func(m *kujiv1.StreamEventsResponse, err error) bool {
+			silence.Stop() // the reader may take its time
+			defer silence.Reset(f.c.options.Silence)
+			return inner(m, err)
+		}
+	}
 	s, err := f.c.StreamEvents(ctx, f.req)
 	if err != nil {
-		return false, err
+		return false, cmp.Or(silent(ctx), err)
 	}
 	for s.Receive() {
 		came = true
@@ -70,10 +81,18 @@ func (f *feed) follow(ctx context.Context, yield func(*kujiv1.StreamEventsRespon
 			return true, errEnough
 		}
 	}
-	if err := s.Err(); err != nil {
+	if err := cmp.Or(silent(ctx), s.Err()); err != nil {
 		return came, err
 	}
 	return came, connect.NewError(connect.CodeUnavailable, errors.New("the server ended the feed"))
+}
+
+// silent returns [errSilent] if that has ended the stream.
+func silent(ctx context.Context) error {
+	if err := context.Cause(ctx); errors.Is(err, errSilent) {
+		return err
+	}
+	return nil
 }
 
 // has reports whether the reader has an event.

@@ -48,6 +48,8 @@ var rooms = []room{
 	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "server/access", "internal/proxy"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "console", tests: []string{".", "catalog", "examples", "proto", "server", "server/access", "history", "internal/historian", "internal/proxy"}},
+	{dir: "clients/conformance", tests: []string{"client", "internal/proxy", "proto"}},
+	{dir: "clients/conformance/goclient", may: []string{"client", "proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "internal/cluster", may: []string{"internal/election", "internal/contract", "server", ".", "verify", "backup", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step", "internal/vfs"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "golang.org/x/sys"}},
 	{dir: "internal/historian", may: []string{"history", ".", "proto", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},

@@ -32,6 +32,8 @@ type Proxy struct {
 	refuse  bool
 	closed  bool
 	way     [2]state // by Way
+	last    int      // number of the newest connection
+	frozen  int      // connections up to this number pass nothing on any more
 	conns   map[net.Conn]struct{}
 }
 
@@ -114,6 +116,10 @@ func (p *Proxy) Release(way Way) {
 	p.change(func() { p.way[way].held, p.way[way].caught = false, nil })
 }
 
+// Freeze lets nothing pass any more on the connections that there are, without a word to either side, as if
+// the other end was gone. Those that come later pass.
+func (p *Proxy) Freeze() { p.change(func() { p.frozen = p.last }) }
+
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
@@ -143,6 +149,8 @@ func (p *Proxy) connect(client net.Conn) {
 	}
 	p.mu.Lock()
 	p.conns[client], p.conns[server] = struct{}{}, struct{}{}
+	p.last++
+	number := p.last
 	closed := p.closed
 	p.mu.Unlock()
 	if closed {
@@ -158,8 +166,8 @@ func (p *Proxy) connect(client net.Conn) {
 		})
 	}
 	var both sync.WaitGroup
-	both.Go(func() { defer end(); p.pass(ToServer, server, client, done) })
-	both.Go(func() { defer end(); p.pass(ToClient, client, server, done) })
+	both.Go(func() { defer end(); p.pass(ToServer, number, server, client, done) })
+	both.Go(func() { defer end(); p.pass(ToClient, number, client, server, done) })
 	both.Wait()
 	p.mu.Lock()
 	delete(p.conns, client)
@@ -169,7 +177,7 @@ func (p *Proxy) connect(client net.Conn) {
 
 // pass passes on what comes one way. It reads on while it holds, so that it knows when something is
 // held, and that the connection was cut.
-func (p *Proxy) pass(way Way, to io.Writer, from net.Conn, done <-chan struct{}) {
+func (p *Proxy) pass(way Way, number int, to io.Writer, from net.Conn, done <-chan struct{}) {
 	pieces := make(chan []byte, 64)
 	p.wg.Go(func() {
 		defer close(pieces)
@@ -190,7 +198,7 @@ func (p *Proxy) pass(way Way, to io.Writer, from net.Conn, done <-chan struct{})
 		}
 	})
 	for piece := range pieces {
-		if !p.let(way, done) {
+		if !p.let(way, number, done) {
 			return
 		}
 		if _, err := to.Write(piece); err != nil {
@@ -210,13 +218,13 @@ func (p *Proxy) catch(way Way) {
 }
 
 // let waits until something may pass, and reports whether it still can.
-func (p *Proxy) let(way Way, done <-chan struct{}) bool {
+func (p *Proxy) let(way Way, number int, done <-chan struct{}) bool {
 	for {
 		p.mu.Lock()
-		s, changed := p.way[way], p.changed
+		s, changed, frozen := p.way[way], p.changed, number <= p.frozen
 		p.mu.Unlock()
 		var later <-chan time.Time
-		if !s.held {
+		if !s.held && !frozen {
 			if s.delay == 0 {
 				return true
 			}
