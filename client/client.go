@@ -132,6 +132,7 @@ func newTransport(conf *tls.Config, http2 bool) *http.Transport {
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP2(true)
 		t.Protocols.SetUnencryptedHTTP2(true)
+		t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second} // the other end may be gone without a word
 	}
 	return t
 }

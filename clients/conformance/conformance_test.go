@@ -42,6 +42,7 @@ var scenarios = []struct {
 	{"the first of two servers is dead", firstDead},
 	{"the first of two servers does not lead", firstFollows},
 	{"the first of two servers is silent", firstSilent},
+	{"a connection falls silent", connectionSilent},
 	{"nobody there", nobody},
 	{"a deadline: unknown, and sent again", deadline},
 	{"cancelled by the caller", cancelled},
@@ -405,7 +406,7 @@ func rateLimit(t *testing.T, w *world, p *program) {
 func killed(t *testing.T, _ *world, p *program) {
 	const all, before = 200, 60
 	s := serve(t)
-	c := p.open(t, options{timeout: -1}, s.url())
+	c := p.open(t, options{timeout: -time.Millisecond}, s.url())
 	// 16 are under way at a time.
 	var under []*task
 	next := func(i int) *task {
@@ -498,6 +499,17 @@ func firstSilent(t *testing.T, w *world, p *program) {
 	alone(t, w, p, silent().serve(t), options{attempt: 300 * time.Millisecond})
 }
 
+// connectionSilent: the other end is gone without a word, and there is no other server.
+func connectionSilent(t *testing.T, w *world, p *program) {
+	between, ann := cuts(t, w.open), who(t, "ann")
+	c := p.open(t, options{attempt: 500 * time.Millisecond}, "http://"+between.Addr())
+	c.call(t, "GetPool", &kujiv1.GetPoolRequest{Pool: "hats"}, nil)
+	between.Freeze()
+	id := "id-" + ann
+	c.call(t, "Draw", &kujiv1.DrawRequest{RequestId: id, Player: ann, Pool: "hats"}, nil)
+	once(t, w.open, ann, id)
+}
+
 func nobody(t *testing.T, _ *world, p *program) {
 	f := p.open(t, options{timeout: 500 * time.Millisecond}, away(t)).fails(t, "Draw", &kujiv1.DrawRequest{RequestId: "the-id", Player: "ann", Pool: "hats"})
 	if f.Kind != "unreachable" {
@@ -540,7 +552,7 @@ func cancelled(t *testing.T, _ *world, p *program) {
 		arrived <- struct{}{}
 		return wait(ctx, try, req)
 	}
-	c := p.open(t, options{timeout: -1}, s.serve(t))
+	c := p.open(t, options{timeout: -time.Millisecond}, s.serve(t))
 	call := c.begin(t, "Draw", &kujiv1.DrawRequest{RequestId: "the-id", Player: "ann", Pool: "hats"})
 	soon(t, arrived)
 	p.do(t, "cancel", map[string]any{"of": call.n}).end(t, nil)

@@ -34,8 +34,8 @@ var languages = []language{
 	{name: "go", command: goProgram},
 	{name: "python", command: installed("python", "bin/python", "clients/python/tests/program.py")},
 	{name: "python-async", command: installed("python", "bin/python", "clients/python/tests/program.py", "--async")},
-	{name: "typescript", command: installed("typescript", "node", "test/program.js")},
-	{name: "typescript-web", command: installed("typescript", "node", "test/program.js", "--web"), noDraws: true},
+	{name: "typescript", command: installed("typescript", "node", "build/test/program.js")},
+	{name: "typescript-web", command: installed("typescript", "node", "build/test/program.js", "--web"), noDraws: true},
 	{name: "java", command: installed("java", "java", "conformance.jar")},
 }
 

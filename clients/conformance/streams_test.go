@@ -30,13 +30,16 @@ func cuts(t *testing.T, s *server) *proxy.Proxy {
 // events reads a feed to its end.
 func events(t *testing.T, feed *task) (all []*kujiv1.Event) {
 	t.Helper()
-	for {
+	for began := time.Now(); ; {
 		m, f := message(t, feed)
 		if f != nil {
 			t.Fatal(f)
 		}
 		if m == nil {
 			return all
+		}
+		if time.Since(began) > patience {
+			t.Fatalf("the feed goes on, and has brought %v", all)
 		}
 		all = append(all, m.GetEvents()...)
 	}
@@ -165,7 +168,11 @@ func feed(t *testing.T, _ *world, p *program) {
 	draw(draws / 2)
 	feed := p.do(t, "events", map[string]any{"client": c.name, "events": draws + 1, "request": &kujiv1.StreamEventsRequest{From: proto.Uint64(1)}})
 	var got []string
+	began := time.Now()
 	for broken := 0; ; {
+		if time.Since(began) > patience {
+			t.Fatalf("the feed goes on, and has brought %q", got)
+		}
 		m, f := message(t, feed)
 		if f != nil {
 			t.Fatal(f)
@@ -206,7 +213,9 @@ func feedRepeats(t *testing.T, _ *world, p *program) {
 	}
 	asked := make(chan uint64, 10_000)
 	s := &script{events: func(from *uint64, send func(*kujiv1.StreamEventsResponse) error) error {
-		asked <- *from
+		if *from < 5 { // after the last event it may ask once more
+			asked <- *from
+		}
 		switch *from {
 		case 1:
 			return errors.Join(send(message(1, 10)), send(message(2, 20, 21)), send(message(2)), func() error { panic(http.ErrAbortHandler) }())
@@ -224,8 +233,12 @@ func feedRepeats(t *testing.T, _ *world, p *program) {
 	if want := []uint64{10, 20, 21, 22, 30, 40}; !slices.Equal(got, want) {
 		t.Errorf("events %v, want %v", got, want)
 	}
-	if a, b, c := soon(t, asked), soon(t, asked), soon(t, asked); a != 1 || b != 2 || c != 4 {
-		t.Errorf("asked from %d, %d, %d, want 1, 2, 4", a, b, c)
+	var froms []uint64 // a client may have lost what came just before a break, and asks for it again
+	for range len(asked) {
+		froms = append(froms, <-asked)
+	}
+	if froms = slices.Compact(froms); !slices.Equal(froms, []uint64{1, 2, 4}) {
+		t.Errorf("asked from %d, want 1, 2, 4", froms)
 	}
 }
 
@@ -236,8 +249,11 @@ func feedSilent(t *testing.T, _ *world, p *program) {
 	c := p.open(t, options{silence: time.Second}, "http://"+between.Addr())
 	direct := s.asks(t, "")
 	feed := p.do(t, "events", map[string]any{"client": c.name, "events": 2, "request": &kujiv1.StreamEventsRequest{From: proto.Uint64(1)}})
-	for had := 0; had == 0; {
+	for had, began := 0, time.Now(); had == 0; {
 		m, f := message(t, feed)
+		if time.Since(began) > patience {
+			t.Fatal("no event")
+		}
 		if f != nil || m == nil {
 			t.Fatalf("got %v, %v, want the catalog", m, f)
 		}

@@ -221,8 +221,11 @@ func (p *Proxy) catch(way Way) {
 func (p *Proxy) let(way Way, number int, done <-chan struct{}) bool {
 	for {
 		p.mu.Lock()
-		s, changed, frozen := p.way[way], p.changed, number <= p.frozen
+		s, changed, frozen, closed := p.way[way], p.changed, number <= p.frozen, p.closed
 		p.mu.Unlock()
+		if closed {
+			return false
+		}
 		var later <-chan time.Time
 		if !s.held && !frozen {
 			if s.delay == 0 {

@@ -1,0 +1,29 @@
+from kuji.v1 import result_pb2 as _result_pb2
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class SetTrackRequest(_message.Message):
+    __slots__ = ("realm", "request_id", "player", "track", "draws", "reason")
+    REALM_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    PLAYER_FIELD_NUMBER: _ClassVar[int]
+    TRACK_FIELD_NUMBER: _ClassVar[int]
+    DRAWS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    realm: str
+    request_id: str
+    player: str
+    track: str
+    draws: int
+    reason: str
+    def __init__(self, realm: _Optional[str] = ..., request_id: _Optional[str] = ..., player: _Optional[str] = ..., track: _Optional[str] = ..., draws: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class SetTrackResponse(_message.Message):
+    __slots__ = ("result",)
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    result: _result_pb2.Result
+    def __init__(self, result: _Optional[_Union[_result_pb2.Result, _Mapping]] = ...) -> None: ...
