@@ -103,6 +103,44 @@ class Calls:
         """GetStatus returns health and counters of the server's realms."""
         return self._call("/kuji.v1.AdminService/GetStatus", request, v1.GetStatusResponse, False, timeout, cancel)
 
+    def list_keys(self, request: v1.ListKeysRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ListKeysResponse:
+        """ListKeys returns the keys of the server and what they may do, never the keys."""
+        return self._call("/kuji.v1.AdminService/ListKeys", request, v1.ListKeysResponse, False, timeout, cancel)
+
+    def list_slow(self, request: v1.ListSlowRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ListSlowResponse:
+        """ListSlow returns calls of late that took long."""
+        return self._call("/kuji.v1.AdminService/ListSlow", request, v1.ListSlowResponse, False, timeout, cancel)
+
+    def simulate(self, request: v1.SimulateRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.SimulateResponse:
+        """Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
+        a time, on one core. A server without simulations answers unimplemented.
+        """
+        return self._call("/kuji.v1.AdminService/Simulate", request, v1.SimulateResponse, False, timeout, cancel)
+
+    def propose_catalog(self, request: v1.ProposeCatalogRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ProposeCatalogResponse:
+        """ProposeCatalog lets a catalog wait for the approval of another key."""
+        return self._call("/kuji.v1.AdminService/ProposeCatalog", request, v1.ProposeCatalogResponse, True, timeout, cancel)
+
+    def list_proposals(self, request: v1.ListProposalsRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ListProposalsResponse:
+        """ListProposals returns the catalogs that wait for approval."""
+        return self._call("/kuji.v1.AdminService/ListProposals", request, v1.ListProposalsResponse, False, timeout, cancel)
+
+    def get_proposal(self, request: v1.GetProposalRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.GetProposalResponse:
+        """GetProposal returns a catalog that waits for approval; not_found if there is none
+        of this number.
+        """
+        return self._call("/kuji.v1.AdminService/GetProposal", request, v1.GetProposalResponse, False, timeout, cancel)
+
+    def withdraw_proposal(self, request: v1.WithdrawProposalRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.WithdrawProposalResponse:
+        """WithdrawProposal drops a catalog that waits for approval."""
+        return self._call("/kuji.v1.AdminService/WithdrawProposal", request, v1.WithdrawProposalResponse, True, timeout, cancel)
+
+    def approve_catalog(self, request: v1.ApproveCatalogRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ApproveCatalogResponse:
+        """ApproveCatalog puts a proposed catalog in force, if the one in force is still that
+        over which it was proposed. The key that proposed it may not.
+        """
+        return self._call("/kuji.v1.AdminService/ApproveCatalog", request, v1.ApproveCatalogResponse, True, timeout, cancel)
+
     def handle_message(self, request: v1.HandleMessageRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.HandleMessageResponse:
         """HandleMessage finds who wrote a message and what it starts, and carries that
         out. The same message again, by its platform and id, gets the first results
@@ -269,6 +307,20 @@ class Calls:
         """GetPool returns a pool with its stock and odds."""
         return self._call("/kuji.v1.RewardService/GetPool", request, v1.GetPoolResponse, False, timeout, cancel)
 
+    def list_displays(self, request: v1.ListDisplaysRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ListDisplaysResponse:
+        """ListDisplays returns what people see of the catalog in force: names and texts
+        in a language, rarities in order, icons. Players' tokens may ask for it.
+        """
+        return self._call("/kuji.v1.RewardService/ListDisplays", request, v1.ListDisplaysResponse, False, timeout, cancel)
+
+    def get_disclosure(self, request: v1.GetDisclosureRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.GetDisclosureResponse:
+        """GetDisclosure returns what is published of the odds of a catalog, that in force
+        or an older one, as HTML to embed and as data. Players' tokens may ask for it.
+        More than 1000 outcomes of all pools together are invalid_argument: ask pool by
+        pool.
+        """
+        return self._call("/kuji.v1.RewardService/GetDisclosure", request, v1.GetDisclosureResponse, False, timeout, cancel)
+
     def get_catalog(self, request: v1.GetCatalogRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.GetCatalogResponse:
         """GetCatalog returns the catalog in force."""
         return self._call("/kuji.v1.RewardService/GetCatalog", request, v1.GetCatalogResponse, False, timeout, cancel)
@@ -291,3 +343,16 @@ class Calls:
         log goes. The first call after a start reads the log.
         """
         return self._call("/kuji.v1.RewardService/ListCatalogs", request, v1.ListCatalogsResponse, False, timeout, cancel)
+
+    def get_access(self, request: v1.GetAccessRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.GetAccessResponse:
+        """GetAccess returns what the key, or the token, of the request may do, and what the
+        server has. Any may call it.
+        """
+        return self._call("/kuji.v1.RewardService/GetAccess", request, v1.GetAccessResponse, False, timeout, cancel)
+
+    def get_epoch(self, request: v1.GetEpochRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.GetEpochResponse:
+        """GetEpoch returns an epoch's commitment to its seed and, once it is revealed, the
+        seed; not_found if the log has none of this number any more. It may read much of
+        the log.
+        """
+        return self._call("/kuji.v1.RewardService/GetEpoch", request, v1.GetEpochResponse, False, timeout, cancel)

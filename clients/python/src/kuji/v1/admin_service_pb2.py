@@ -22,19 +22,23 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from kuji.v1 import access_pb2 as kuji_dot_v1_dot_access__pb2
 from kuji.v1 import backup_pb2 as kuji_dot_v1_dot_backup__pb2
 from kuji.v1 import catalog_pb2 as kuji_dot_v1_dot_catalog__pb2
 from kuji.v1 import codes_pb2 as kuji_dot_v1_dot_codes__pb2
 from kuji.v1 import identity_pb2 as kuji_dot_v1_dot_identity__pb2
+from kuji.v1 import proposal_pb2 as kuji_dot_v1_dot_proposal__pb2
 from kuji.v1 import realm_pb2 as kuji_dot_v1_dot_realm__pb2
 from kuji.v1 import reverse_pb2 as kuji_dot_v1_dot_reverse__pb2
 from kuji.v1 import role_pb2 as kuji_dot_v1_dot_role__pb2
 from kuji.v1 import set_counter_pb2 as kuji_dot_v1_dot_set__counter__pb2
 from kuji.v1 import set_limit_pb2 as kuji_dot_v1_dot_set__limit__pb2
+from kuji.v1 import simulate_pb2 as kuji_dot_v1_dot_simulate__pb2
+from kuji.v1 import slow_pb2 as kuji_dot_v1_dot_slow__pb2
 from kuji.v1 import track_pb2 as kuji_dot_v1_dot_track__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bkuji/v1/admin_service.proto\x12\x07kuji.v1\x1a\x14kuji/v1/backup.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/codes.proto\x1a\x16kuji/v1/identity.proto\x1a\x13kuji/v1/realm.proto\x1a\x15kuji/v1/reverse.proto\x1a\x12kuji/v1/role.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\x1a\x13kuji/v1/track.proto2\xcd\n\n\x0c\x41\x64minService\x12Q\n\x0c\x41pplyCatalog\x12\x1c.kuji.v1.ApplyCatalogRequest\x1a\x1d.kuji.v1.ApplyCatalogResponse\"\x04\x88\xe7\x18\x03\x12Q\n\x0b\x43reateRealm\x12\x1b.kuji.v1.CreateRealmRequest\x1a\x1c.kuji.v1.CreateRealmResponse\"\x07\x90\x02\x02\x88\xe7\x18\x03\x12N\n\x0b\x44\x65leteRealm\x12\x1b.kuji.v1.DeleteRealmRequest\x1a\x1c.kuji.v1.DeleteRealmResponse\"\x04\x88\xe7\x18\x03\x12\x45\n\x08SetClock\x12\x18.kuji.v1.SetClockRequest\x1a\x19.kuji.v1.SetClockResponse\"\x04\x88\xe7\x18\x03\x12\x45\n\x08SetTrack\x12\x18.kuji.v1.SetTrackRequest\x1a\x19.kuji.v1.SetTrackResponse\"\x04\x88\xe7\x18\x03\x12\x45\n\x08SetLimit\x12\x18.kuji.v1.SetLimitRequest\x1a\x19.kuji.v1.SetLimitResponse\"\x04\x88\xe7\x18\x03\x12K\n\nSetCounter\x12\x1a.kuji.v1.SetCounterRequest\x1a\x1b.kuji.v1.SetCounterResponse\"\x04\x88\xe7\x18\x03\x12<\n\x05Merge\x12\x15.kuji.v1.MergeRequest\x1a\x16.kuji.v1.MergeResponse\"\x04\x88\xe7\x18\x03\x12?\n\x06\x46orget\x12\x16.kuji.v1.ForgetRequest\x1a\x17.kuji.v1.ForgetResponse\"\x04\x88\xe7\x18\x03\x12<\n\x05\x42lock\x12\x15.kuji.v1.BlockRequest\x1a\x16.kuji.v1.BlockResponse\"\x04\x88\xe7\x18\x03\x12\x42\n\x07Reverse\x12\x17.kuji.v1.ReverseRequest\x1a\x18.kuji.v1.ReverseResponse\"\x04\x88\xe7\x18\x03\x12W\n\rFinishUpgrade\x12\x1d.kuji.v1.FinishUpgradeRequest\x1a\x1e.kuji.v1.FinishUpgradeResponse\"\x07\x90\x02\x02\x88\xe7\x18\x03\x12N\n\nListRealms\x12\x1a.kuji.v1.ListRealmsRequest\x1a\x1b.kuji.v1.ListRealmsResponse\"\x07\x90\x02\x01\x88\xe7\x18\x01\x12Q\n\x0bImportCodes\x12\x1b.kuji.v1.ImportCodesRequest\x1a\x1c.kuji.v1.ImportCodesResponse\"\x07\x90\x02\x02\x88\xe7\x18\x03\x12H\n\x08GetCodes\x12\x18.kuji.v1.GetCodesRequest\x1a\x19.kuji.v1.GetCodesResponse\"\x07\x90\x02\x01\x88\xe7\x18\x01\x12N\n\x0b\x45xportCodes\x12\x1b.kuji.v1.ExportCodesRequest\x1a\x1c.kuji.v1.ExportCodesResponse\"\x04\x88\xe7\x18\x03\x12\x41\n\x06\x42\x61\x63kup\x12\x16.kuji.v1.BackupRequest\x1a\x17.kuji.v1.BackupResponse\"\x04\x88\xe7\x18\x03\x30\x01\x12K\n\tGetStatus\x12\x19.kuji.v1.GetStatusRequest\x1a\x1a.kuji.v1.GetStatusResponse\"\x07\x90\x02\x01\x88\xe7\x18\x01\x42/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bkuji/v1/admin_service.proto\x12\x07kuji.v1\x1a\x14kuji/v1/access.proto\x1a\x14kuji/v1/backup.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/codes.proto\x1a\x16kuji/v1/identity.proto\x1a\x16kuji/v1/proposal.proto\x1a\x13kuji/v1/realm.proto\x1a\x15kuji/v1/reverse.proto\x1a\x12kuji/v1/role.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\x1a\x16kuji/v1/simulate.proto\x1a\x12kuji/v1/slow.proto\x1a\x13kuji/v1/track.proto2\xf1\x0f\n\x0c\x41\x64minService\x12Q\n\x0c\x41pplyCatalog\x12\x1c.kuji.v1.ApplyCatalogRequest\x1a\x1d.kuji.v1.ApplyCatalogResponse\"\x04\x88\xe7\x18\x03\x12Q\n\x0b\x43reateRealm\x12\x1b.kuji.v1.CreateRealmRequest\x1a\x1c.kuji.v1.CreateRealmResponse\"\x07\x90\x02\x02\x88\xe7\x18\x03\x12N\n\x0b\x44\x65leteRealm\x12\x1b.kuji.v1.DeleteRealmRequest\x1a\x1c.kuji.v1.DeleteRealmResponse\"\x04\x88\xe7\x18\x03\x12\x45\n\x08SetClock\x12\x18.kuji.v1.SetClockRequest\x1a\x19.kuji.v1.SetClockResponse\"\x04\x88\xe7\x18\x03\x12\x45\n\x08SetTrack\x12\x18.kuji.v1.SetTrackRequest\x1a\x19.kuji.v1.SetTrackResponse\"\x04\x88\xe7\x18\x03\x12\x45\n\x08SetLimit\x12\x18.kuji.v1.SetLimitRequest\x1a\x19.kuji.v1.SetLimitResponse\"\x04\x88\xe7\x18\x03\x12K\n\nSetCounter\x12\x1a.kuji.v1.SetCounterRequest\x1a\x1b.kuji.v1.SetCounterResponse\"\x04\x88\xe7\x18\x03\x12<\n\x05Merge\x12\x15.kuji.v1.MergeRequest\x1a\x16.kuji.v1.MergeResponse\"\x04\x88\xe7\x18\x03\x12?\n\x06\x46orget\x12\x16.kuji.v1.ForgetRequest\x1a\x17.kuji.v1.ForgetResponse\"\x04\x88\xe7\x18\x03\x12<\n\x05\x42lock\x12\x15.kuji.v1.BlockRequest\x1a\x16.kuji.v1.BlockResponse\"\x04\x88\xe7\x18\x03\x12\x42\n\x07Reverse\x12\x17.kuji.v1.ReverseRequest\x1a\x18.kuji.v1.ReverseResponse\"\x04\x88\xe7\x18\x03\x12W\n\rFinishUpgrade\x12\x1d.kuji.v1.FinishUpgradeRequest\x1a\x1e.kuji.v1.FinishUpgradeResponse\"\x07\x90\x02\x02\x88\xe7\x18\x03\x12N\n\nListRealms\x12\x1a.kuji.v1.ListRealmsRequest\x1a\x1b.kuji.v1.ListRealmsResponse\"\x07\x90\x02\x01\x88\xe7\x18\x01\x12Q\n\x0bImportCodes\x12\x1b.kuji.v1.ImportCodesRequest\x1a\x1c.kuji.v1.ImportCodesResponse\"\x07\x90\x02\x02\x88\xe7\x18\x03\x12H\n\x08GetCodes\x12\x18.kuji.v1.GetCodesRequest\x1a\x19.kuji.v1.GetCodesResponse\"\x07\x90\x02\x01\x88\xe7\x18\x01\x12N\n\x0b\x45xportCodes\x12\x1b.kuji.v1.ExportCodesRequest\x1a\x1c.kuji.v1.ExportCodesResponse\"\x04\x88\xe7\x18\x03\x12\x41\n\x06\x42\x61\x63kup\x12\x16.kuji.v1.BackupRequest\x1a\x17.kuji.v1.BackupResponse\"\x04\x88\xe7\x18\x03\x30\x01\x12K\n\tGetStatus\x12\x19.kuji.v1.GetStatusRequest\x1a\x1a.kuji.v1.GetStatusResponse\"\x07\x90\x02\x01\x88\xe7\x18\x01\x12H\n\x08ListKeys\x12\x18.kuji.v1.ListKeysRequest\x1a\x19.kuji.v1.ListKeysResponse\"\x07\x90\x02\x01\x88\xe7\x18\x03\x12H\n\x08ListSlow\x12\x18.kuji.v1.ListSlowRequest\x1a\x19.kuji.v1.ListSlowResponse\"\x07\x90\x02\x01\x88\xe7\x18\x01\x12H\n\x08Simulate\x12\x18.kuji.v1.SimulateRequest\x1a\x19.kuji.v1.SimulateResponse\"\x07\x90\x02\x01\x88\xe7\x18\x02\x12Z\n\x0eProposeCatalog\x12\x1e.kuji.v1.ProposeCatalogRequest\x1a\x1f.kuji.v1.ProposeCatalogResponse\"\x07\x90\x02\x02\x88\xe7\x18\x02\x12W\n\rListProposals\x12\x1d.kuji.v1.ListProposalsRequest\x1a\x1e.kuji.v1.ListProposalsResponse\"\x07\x90\x02\x01\x88\xe7\x18\x01\x12Q\n\x0bGetProposal\x12\x1b.kuji.v1.GetProposalRequest\x1a\x1c.kuji.v1.GetProposalResponse\"\x07\x90\x02\x01\x88\xe7\x18\x01\x12`\n\x10WithdrawProposal\x12 .kuji.v1.WithdrawProposalRequest\x1a!.kuji.v1.WithdrawProposalResponse\"\x07\x90\x02\x02\x88\xe7\x18\x02\x12Z\n\x0e\x41pproveCatalog\x12\x1e.kuji.v1.ApproveCatalogRequest\x1a\x1f.kuji.v1.ApproveCatalogResponse\"\x07\x90\x02\x02\x88\xe7\x18\x02\x42/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -78,6 +82,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ADMINSERVICE'].methods_by_name['Backup']._serialized_options = b'\210\347\030\003'
   _globals['_ADMINSERVICE'].methods_by_name['GetStatus']._loaded_options = None
   _globals['_ADMINSERVICE'].methods_by_name['GetStatus']._serialized_options = b'\220\002\001\210\347\030\001'
-  _globals['_ADMINSERVICE']._serialized_start=268
-  _globals['_ADMINSERVICE']._serialized_end=1625
+  _globals['_ADMINSERVICE'].methods_by_name['ListKeys']._loaded_options = None
+  _globals['_ADMINSERVICE'].methods_by_name['ListKeys']._serialized_options = b'\220\002\001\210\347\030\003'
+  _globals['_ADMINSERVICE'].methods_by_name['ListSlow']._loaded_options = None
+  _globals['_ADMINSERVICE'].methods_by_name['ListSlow']._serialized_options = b'\220\002\001\210\347\030\001'
+  _globals['_ADMINSERVICE'].methods_by_name['Simulate']._loaded_options = None
+  _globals['_ADMINSERVICE'].methods_by_name['Simulate']._serialized_options = b'\220\002\001\210\347\030\002'
+  _globals['_ADMINSERVICE'].methods_by_name['ProposeCatalog']._loaded_options = None
+  _globals['_ADMINSERVICE'].methods_by_name['ProposeCatalog']._serialized_options = b'\220\002\002\210\347\030\002'
+  _globals['_ADMINSERVICE'].methods_by_name['ListProposals']._loaded_options = None
+  _globals['_ADMINSERVICE'].methods_by_name['ListProposals']._serialized_options = b'\220\002\001\210\347\030\001'
+  _globals['_ADMINSERVICE'].methods_by_name['GetProposal']._loaded_options = None
+  _globals['_ADMINSERVICE'].methods_by_name['GetProposal']._serialized_options = b'\220\002\001\210\347\030\001'
+  _globals['_ADMINSERVICE'].methods_by_name['WithdrawProposal']._loaded_options = None
+  _globals['_ADMINSERVICE'].methods_by_name['WithdrawProposal']._serialized_options = b'\220\002\002\210\347\030\002'
+  _globals['_ADMINSERVICE'].methods_by_name['ApproveCatalog']._loaded_options = None
+  _globals['_ADMINSERVICE'].methods_by_name['ApproveCatalog']._serialized_options = b'\220\002\002\210\347\030\002'
+  _globals['_ADMINSERVICE']._serialized_start=358
+  _globals['_ADMINSERVICE']._serialized_end=2391
 # @@protoc_insertion_point(module_scope)

@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from kuji.v1 import result_pb2 as kuji_dot_v1_dot_result__pb2
+from kuji.v1 import shown_pb2 as kuji_dot_v1_dot_shown__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15kuji/v1/catalog.proto\x12\x07kuji.v1\x1a\x14kuji/v1/result.proto\"K\n\x11GetCatalogRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x13\n\x0bitem_offset\x18\x02 \x01(\r\x12\x12\n\nitem_limit\x18\x03 \x01(\r\"\xde\x01\n\x12GetCatalogResponse\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x10\n\x08position\x18\x03 \x01(\x04\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x1c\n\x05items\x18\x05 \x03(\x0b\x32\r.kuji.v1.Item\x12\x12\n\nitem_count\x18\x06 \x01(\r\x12\r\n\x05pools\x18\x07 \x03(\t\x12\x1d\n\x05start\x18\x08 \x03(\x0b\x32\x0e.kuji.v1.Stack\x12)\n\x0bidempotency\x18\t \x01(\x0b\x32\x14.kuji.v1.Idempotency\"\xd7\x01\n\x04Item\x12\n\n\x02id\x18\x01 \x01(\t\x12\x1f\n\x04kind\x18\x02 \x01(\x0e\x32\x11.kuji.v1.ItemKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x10\n\x08lasts_ms\x18\x04 \x01(\x03\x12\x0e\n\x06\x65xtend\x18\x05 \x01(\x08\x12\x1e\n\x05grows\x18\x06 \x01(\x0b\x32\x0f.kuji.v1.Growth\x12\x0e\n\x06\x66\x61mily\x18\x07 \x01(\t\x12\x0c\n\x04most\x18\x08 \x01(\x04\x12#\n\x06\x62\x65yond\x18\t \x01(\x0e\x32\x13.kuji.v1.ItemBeyond\x12\x0f\n\x07mail_ms\x18\n \x01(\x03\"2\n\x06Growth\x12\x10\n\x08\x65very_ms\x18\x01 \x01(\x03\x12\n\n\x02\x62y\x18\x02 \x01(\x04\x12\n\n\x02to\x18\x03 \x01(\x04\"T\n\x0bIdempotency\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x03\x12\x14\n\x0ctime_ordered\x18\x03 \x01(\x08\x12\x10\n\x08\x61head_ms\x18\x04 \x01(\x03\"6\n\x14\x45xportCatalogRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\"D\n\x15\x45xportCatalogResponse\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x0c\n\x04yaml\x18\x03 \x01(\x0c\"C\n\x13ListCatalogsRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x02 \x01(\x04\x12\r\n\x05limit\x18\x03 \x01(\r\"Q\n\x14ListCatalogsResponse\x12)\n\x08\x63\x61talogs\x18\x01 \x03(\x0b\x32\x17.kuji.v1.CatalogVersion\x12\x0e\n\x06oldest\x18\x02 \x01(\x04\"\xb1\x01\n\x0e\x43\x61talogVersion\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x10\n\x08position\x18\x03 \x01(\x04\x12\x14\n\x0ctime_unix_ms\x18\x04 \x01(\x03\x12\x0c\n\x04name\x18\x05 \x01(\t\x12\r\n\x05items\x18\x06 \x01(\r\x12\r\n\x05pools\x18\x07 \x01(\r\x12\n\n\x02\x62y\x18\x08 \x01(\t\x12\x0e\n\x06reason\x18\t \x01(\t\x12\x10\n\x08metadata\x18\n \x01(\t\"\x99\x01\n\x13\x41pplyCatalogRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x0c\n\x04yaml\x18\x02 \x01(\x0c\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x04H\x00\x88\x01\x01\x12\x0e\n\x06reason\x18( \x01(\t\x12\x10\n\x08metadata\x18) \x01(\tB\x13\n\x11_expected_version\"T\n\x14\x41pplyCatalogResponse\x12\x1b\n\x04plan\x18\x01 \x01(\x0b\x32\r.kuji.v1.Plan\x12\x1f\n\x06result\x18\x02 \x01(\x0b\x32\x0f.kuji.v1.Result\"Z\n\x04Plan\x12\x11\n\tunchanged\x18\x01 \x01(\x08\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12 \n\x07\x63hanges\x18\x03 \x03(\x0b\x32\x0f.kuji.v1.Change\x12\x0c\n\x04kept\x18\x04 \x01(\r\"\xe1\x01\n\x06\x43hange\x12!\n\x04kind\x18\x01 \x01(\x0e\x32\x13.kuji.v1.ChangeKind\x12\n\n\x02id\x18\x02 \x01(\t\x12\r\n\x05\x65ntry\x18\x03 \x01(\t\x12\r\n\x05\x64rawn\x18\x04 \x01(\x04\x12#\n\x06\x62\x65\x66ore\x18\x05 \x01(\x0b\x32\x13.kuji.v1.EntryStock\x12\"\n\x05\x61\x66ter\x18\x06 \x01(\x0b\x32\x13.kuji.v1.EntryStock\x12\x0f\n\x07warning\x18\x07 \x01(\t\x12\x0c\n\x04text\x18\x08 \x01(\t\x12\"\n\x08settings\x18\t \x03(\x0b\x32\x10.kuji.v1.Setting\"6\n\x07Setting\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x02 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x03 \x01(\t\"<\n\nEntryStock\x12\x11\n\tunlimited\x18\x01 \x01(\x08\x12\r\n\x05stock\x18\x02 \x01(\x04\x12\x0c\n\x04left\x18\x03 \x01(\x04*l\n\nItemBeyond\x12\x1b\n\x17ITEM_BEYOND_UNSPECIFIED\x10\x00\x12\x16\n\x12ITEM_BEYOND_REFUSE\x10\x01\x12\x13\n\x0fITEM_BEYOND_CUT\x10\x02\x12\x14\n\x10ITEM_BEYOND_MAIL\x10\x03*Q\n\x08ItemKind\x12\x19\n\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eITEM_KIND_ITEM\x10\x01\x12\x16\n\x12ITEM_KIND_CURRENCY\x10\x02*\xad\x04\n\nChangeKind\x12\x1b\n\x17\x43HANGE_KIND_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x43HANGE_KIND_ITEM_ADDED\x10\x01\x12\x1c\n\x18\x43HANGE_KIND_ITEM_CHANGED\x10\x02\x12\x1c\n\x18\x43HANGE_KIND_ITEM_REMOVED\x10\x03\x12\x1a\n\x16\x43HANGE_KIND_POOL_ADDED\x10\x04\x12\x1c\n\x18\x43HANGE_KIND_POOL_CHANGED\x10\x05\x12\x1c\n\x18\x43HANGE_KIND_POOL_REMOVED\x10\x06\x12\x1b\n\x17\x43HANGE_KIND_ENTRY_ADDED\x10\x07\x12\x1d\n\x19\x43HANGE_KIND_ENTRY_CHANGED\x10\x08\x12\x1d\n\x19\x43HANGE_KIND_ENTRY_REMOVED\x10\n\x12\x1d\n\x19\x43HANGE_KIND_REALM_CHANGED\x10\x0b\x12\x16\n\x12\x43HANGE_KIND_NOTICE\x10\x0c\x12\x1d\n\x19\x43HANGE_KIND_COUNTER_ADDED\x10\r\x12\x1f\n\x1b\x43HANGE_KIND_COUNTER_CHANGED\x10\x0e\x12\x1f\n\x1b\x43HANGE_KIND_COUNTER_REMOVED\x10\x0f\x12\x1b\n\x17\x43HANGE_KIND_QUEST_ADDED\x10\x10\x12\x1d\n\x19\x43HANGE_KIND_QUEST_CHANGED\x10\x11\x12\x1d\n\x19\x43HANGE_KIND_QUEST_REMOVED\x10\x12\"\x04\x08\t\x10\tB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15kuji/v1/catalog.proto\x12\x07kuji.v1\x1a\x14kuji/v1/result.proto\x1a\x13kuji/v1/shown.proto\"]\n\x11GetCatalogRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x13\n\x0bitem_offset\x18\x02 \x01(\r\x12\x12\n\nitem_limit\x18\x03 \x01(\r\x12\x10\n\x08language\x18* \x01(\t\"\xde\x01\n\x12GetCatalogResponse\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x10\n\x08position\x18\x03 \x01(\x04\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x1c\n\x05items\x18\x05 \x03(\x0b\x32\r.kuji.v1.Item\x12\x12\n\nitem_count\x18\x06 \x01(\r\x12\r\n\x05pools\x18\x07 \x03(\t\x12\x1d\n\x05start\x18\x08 \x03(\x0b\x32\x0e.kuji.v1.Stack\x12)\n\x0bidempotency\x18\t \x01(\x0b\x32\x14.kuji.v1.Idempotency\"\xfa\x01\n\x04Item\x12\n\n\x02id\x18\x01 \x01(\t\x12\x1f\n\x04kind\x18\x02 \x01(\x0e\x32\x11.kuji.v1.ItemKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x10\n\x08lasts_ms\x18\x04 \x01(\x03\x12\x0e\n\x06\x65xtend\x18\x05 \x01(\x08\x12\x1e\n\x05grows\x18\x06 \x01(\x0b\x32\x0f.kuji.v1.Growth\x12\x0e\n\x06\x66\x61mily\x18\x07 \x01(\t\x12\x0c\n\x04most\x18\x08 \x01(\x04\x12#\n\x06\x62\x65yond\x18\t \x01(\x0e\x32\x13.kuji.v1.ItemBeyond\x12\x0f\n\x07mail_ms\x18\n \x01(\x03\x12!\n\x07\x64isplay\x18\x0b \x01(\x0b\x32\x10.kuji.v1.Display\"2\n\x06Growth\x12\x10\n\x08\x65very_ms\x18\x01 \x01(\x03\x12\n\n\x02\x62y\x18\x02 \x01(\x04\x12\n\n\x02to\x18\x03 \x01(\x04\"T\n\x0bIdempotency\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x03\x12\x14\n\x0ctime_ordered\x18\x03 \x01(\x08\x12\x10\n\x08\x61head_ms\x18\x04 \x01(\x03\"6\n\x14\x45xportCatalogRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\"D\n\x15\x45xportCatalogResponse\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x0c\n\x04yaml\x18\x03 \x01(\x0c\"C\n\x13ListCatalogsRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x02 \x01(\x04\x12\r\n\x05limit\x18\x03 \x01(\r\"Q\n\x14ListCatalogsResponse\x12)\n\x08\x63\x61talogs\x18\x01 \x03(\x0b\x32\x17.kuji.v1.CatalogVersion\x12\x0e\n\x06oldest\x18\x02 \x01(\x04\"\xb1\x01\n\x0e\x43\x61talogVersion\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x10\n\x08position\x18\x03 \x01(\x04\x12\x14\n\x0ctime_unix_ms\x18\x04 \x01(\x03\x12\x0c\n\x04name\x18\x05 \x01(\t\x12\r\n\x05items\x18\x06 \x01(\r\x12\r\n\x05pools\x18\x07 \x01(\r\x12\n\n\x02\x62y\x18\x08 \x01(\t\x12\x0e\n\x06reason\x18\t \x01(\t\x12\x10\n\x08metadata\x18\n \x01(\t\"\x99\x01\n\x13\x41pplyCatalogRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x0c\n\x04yaml\x18\x02 \x01(\x0c\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x1d\n\x10\x65xpected_version\x18\x04 \x01(\x04H\x00\x88\x01\x01\x12\x0e\n\x06reason\x18( \x01(\t\x12\x10\n\x08metadata\x18) \x01(\tB\x13\n\x11_expected_version\"T\n\x14\x41pplyCatalogResponse\x12\x1b\n\x04plan\x18\x01 \x01(\x0b\x32\r.kuji.v1.Plan\x12\x1f\n\x06result\x18\x02 \x01(\x0b\x32\x0f.kuji.v1.Result\"Z\n\x04Plan\x12\x11\n\tunchanged\x18\x01 \x01(\x08\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12 \n\x07\x63hanges\x18\x03 \x03(\x0b\x32\x0f.kuji.v1.Change\x12\x0c\n\x04kept\x18\x04 \x01(\r\"\xe1\x01\n\x06\x43hange\x12!\n\x04kind\x18\x01 \x01(\x0e\x32\x13.kuji.v1.ChangeKind\x12\n\n\x02id\x18\x02 \x01(\t\x12\r\n\x05\x65ntry\x18\x03 \x01(\t\x12\r\n\x05\x64rawn\x18\x04 \x01(\x04\x12#\n\x06\x62\x65\x66ore\x18\x05 \x01(\x0b\x32\x13.kuji.v1.EntryStock\x12\"\n\x05\x61\x66ter\x18\x06 \x01(\x0b\x32\x13.kuji.v1.EntryStock\x12\x0f\n\x07warning\x18\x07 \x01(\t\x12\x0c\n\x04text\x18\x08 \x01(\t\x12\"\n\x08settings\x18\t \x03(\x0b\x32\x10.kuji.v1.Setting\"6\n\x07Setting\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x02 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x03 \x01(\t\"<\n\nEntryStock\x12\x11\n\tunlimited\x18\x01 \x01(\x08\x12\r\n\x05stock\x18\x02 \x01(\x04\x12\x0c\n\x04left\x18\x03 \x01(\x04*l\n\nItemBeyond\x12\x1b\n\x17ITEM_BEYOND_UNSPECIFIED\x10\x00\x12\x16\n\x12ITEM_BEYOND_REFUSE\x10\x01\x12\x13\n\x0fITEM_BEYOND_CUT\x10\x02\x12\x14\n\x10ITEM_BEYOND_MAIL\x10\x03*Q\n\x08ItemKind\x12\x19\n\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eITEM_KIND_ITEM\x10\x01\x12\x16\n\x12ITEM_KIND_CURRENCY\x10\x02*\xad\x04\n\nChangeKind\x12\x1b\n\x17\x43HANGE_KIND_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x43HANGE_KIND_ITEM_ADDED\x10\x01\x12\x1c\n\x18\x43HANGE_KIND_ITEM_CHANGED\x10\x02\x12\x1c\n\x18\x43HANGE_KIND_ITEM_REMOVED\x10\x03\x12\x1a\n\x16\x43HANGE_KIND_POOL_ADDED\x10\x04\x12\x1c\n\x18\x43HANGE_KIND_POOL_CHANGED\x10\x05\x12\x1c\n\x18\x43HANGE_KIND_POOL_REMOVED\x10\x06\x12\x1b\n\x17\x43HANGE_KIND_ENTRY_ADDED\x10\x07\x12\x1d\n\x19\x43HANGE_KIND_ENTRY_CHANGED\x10\x08\x12\x1d\n\x19\x43HANGE_KIND_ENTRY_REMOVED\x10\n\x12\x1d\n\x19\x43HANGE_KIND_REALM_CHANGED\x10\x0b\x12\x16\n\x12\x43HANGE_KIND_NOTICE\x10\x0c\x12\x1d\n\x19\x43HANGE_KIND_COUNTER_ADDED\x10\r\x12\x1f\n\x1b\x43HANGE_KIND_COUNTER_CHANGED\x10\x0e\x12\x1f\n\x1b\x43HANGE_KIND_COUNTER_REMOVED\x10\x0f\x12\x1b\n\x17\x43HANGE_KIND_QUEST_ADDED\x10\x10\x12\x1d\n\x19\x43HANGE_KIND_QUEST_CHANGED\x10\x11\x12\x1d\n\x19\x43HANGE_KIND_QUEST_REMOVED\x10\x12\"\x04\x08\t\x10\tB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,42 +34,42 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kuji.v1.catalog_pb2', _glob
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1'
-  _globals['_ITEMBEYOND']._serialized_start=1852
-  _globals['_ITEMBEYOND']._serialized_end=1960
-  _globals['_ITEMKIND']._serialized_start=1962
-  _globals['_ITEMKIND']._serialized_end=2043
-  _globals['_CHANGEKIND']._serialized_start=2046
-  _globals['_CHANGEKIND']._serialized_end=2603
-  _globals['_GETCATALOGREQUEST']._serialized_start=56
-  _globals['_GETCATALOGREQUEST']._serialized_end=131
-  _globals['_GETCATALOGRESPONSE']._serialized_start=134
-  _globals['_GETCATALOGRESPONSE']._serialized_end=356
-  _globals['_ITEM']._serialized_start=359
-  _globals['_ITEM']._serialized_end=574
-  _globals['_GROWTH']._serialized_start=576
-  _globals['_GROWTH']._serialized_end=626
-  _globals['_IDEMPOTENCY']._serialized_start=628
-  _globals['_IDEMPOTENCY']._serialized_end=712
-  _globals['_EXPORTCATALOGREQUEST']._serialized_start=714
-  _globals['_EXPORTCATALOGREQUEST']._serialized_end=768
-  _globals['_EXPORTCATALOGRESPONSE']._serialized_start=770
-  _globals['_EXPORTCATALOGRESPONSE']._serialized_end=838
-  _globals['_LISTCATALOGSREQUEST']._serialized_start=840
-  _globals['_LISTCATALOGSREQUEST']._serialized_end=907
-  _globals['_LISTCATALOGSRESPONSE']._serialized_start=909
-  _globals['_LISTCATALOGSRESPONSE']._serialized_end=990
-  _globals['_CATALOGVERSION']._serialized_start=993
-  _globals['_CATALOGVERSION']._serialized_end=1170
-  _globals['_APPLYCATALOGREQUEST']._serialized_start=1173
-  _globals['_APPLYCATALOGREQUEST']._serialized_end=1326
-  _globals['_APPLYCATALOGRESPONSE']._serialized_start=1328
-  _globals['_APPLYCATALOGRESPONSE']._serialized_end=1412
-  _globals['_PLAN']._serialized_start=1414
-  _globals['_PLAN']._serialized_end=1504
-  _globals['_CHANGE']._serialized_start=1507
-  _globals['_CHANGE']._serialized_end=1732
-  _globals['_SETTING']._serialized_start=1734
-  _globals['_SETTING']._serialized_end=1788
-  _globals['_ENTRYSTOCK']._serialized_start=1790
-  _globals['_ENTRYSTOCK']._serialized_end=1850
+  _globals['_ITEMBEYOND']._serialized_start=1926
+  _globals['_ITEMBEYOND']._serialized_end=2034
+  _globals['_ITEMKIND']._serialized_start=2036
+  _globals['_ITEMKIND']._serialized_end=2117
+  _globals['_CHANGEKIND']._serialized_start=2120
+  _globals['_CHANGEKIND']._serialized_end=2677
+  _globals['_GETCATALOGREQUEST']._serialized_start=77
+  _globals['_GETCATALOGREQUEST']._serialized_end=170
+  _globals['_GETCATALOGRESPONSE']._serialized_start=173
+  _globals['_GETCATALOGRESPONSE']._serialized_end=395
+  _globals['_ITEM']._serialized_start=398
+  _globals['_ITEM']._serialized_end=648
+  _globals['_GROWTH']._serialized_start=650
+  _globals['_GROWTH']._serialized_end=700
+  _globals['_IDEMPOTENCY']._serialized_start=702
+  _globals['_IDEMPOTENCY']._serialized_end=786
+  _globals['_EXPORTCATALOGREQUEST']._serialized_start=788
+  _globals['_EXPORTCATALOGREQUEST']._serialized_end=842
+  _globals['_EXPORTCATALOGRESPONSE']._serialized_start=844
+  _globals['_EXPORTCATALOGRESPONSE']._serialized_end=912
+  _globals['_LISTCATALOGSREQUEST']._serialized_start=914
+  _globals['_LISTCATALOGSREQUEST']._serialized_end=981
+  _globals['_LISTCATALOGSRESPONSE']._serialized_start=983
+  _globals['_LISTCATALOGSRESPONSE']._serialized_end=1064
+  _globals['_CATALOGVERSION']._serialized_start=1067
+  _globals['_CATALOGVERSION']._serialized_end=1244
+  _globals['_APPLYCATALOGREQUEST']._serialized_start=1247
+  _globals['_APPLYCATALOGREQUEST']._serialized_end=1400
+  _globals['_APPLYCATALOGRESPONSE']._serialized_start=1402
+  _globals['_APPLYCATALOGRESPONSE']._serialized_end=1486
+  _globals['_PLAN']._serialized_start=1488
+  _globals['_PLAN']._serialized_end=1578
+  _globals['_CHANGE']._serialized_start=1581
+  _globals['_CHANGE']._serialized_end=1806
+  _globals['_SETTING']._serialized_start=1808
+  _globals['_SETTING']._serialized_end=1862
+  _globals['_ENTRYSTOCK']._serialized_start=1864
+  _globals['_ENTRYSTOCK']._serialized_end=1924
 # @@protoc_insertion_point(module_scope)

@@ -1,4 +1,5 @@
 from kuji.v1 import result_pb2 as _result_pb2
+from kuji.v1 import shown_pb2 as _shown_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -68,14 +69,16 @@ CHANGE_KIND_QUEST_CHANGED: ChangeKind
 CHANGE_KIND_QUEST_REMOVED: ChangeKind
 
 class GetCatalogRequest(_message.Message):
-    __slots__ = ("realm", "item_offset", "item_limit")
+    __slots__ = ("realm", "item_offset", "item_limit", "language")
     REALM_FIELD_NUMBER: _ClassVar[int]
     ITEM_OFFSET_FIELD_NUMBER: _ClassVar[int]
     ITEM_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     realm: str
     item_offset: int
     item_limit: int
-    def __init__(self, realm: _Optional[str] = ..., item_offset: _Optional[int] = ..., item_limit: _Optional[int] = ...) -> None: ...
+    language: str
+    def __init__(self, realm: _Optional[str] = ..., item_offset: _Optional[int] = ..., item_limit: _Optional[int] = ..., language: _Optional[str] = ...) -> None: ...
 
 class GetCatalogResponse(_message.Message):
     __slots__ = ("version", "hash", "position", "name", "items", "item_count", "pools", "start", "idempotency")
@@ -100,7 +103,7 @@ class GetCatalogResponse(_message.Message):
     def __init__(self, version: _Optional[int] = ..., hash: _Optional[bytes] = ..., position: _Optional[int] = ..., name: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., item_count: _Optional[int] = ..., pools: _Optional[_Iterable[str]] = ..., start: _Optional[_Iterable[_Union[_result_pb2.Stack, _Mapping]]] = ..., idempotency: _Optional[_Union[Idempotency, _Mapping]] = ...) -> None: ...
 
 class Item(_message.Message):
-    __slots__ = ("id", "kind", "name", "lasts_ms", "extend", "grows", "family", "most", "beyond", "mail_ms")
+    __slots__ = ("id", "kind", "name", "lasts_ms", "extend", "grows", "family", "most", "beyond", "mail_ms", "display")
     ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +114,7 @@ class Item(_message.Message):
     MOST_FIELD_NUMBER: _ClassVar[int]
     BEYOND_FIELD_NUMBER: _ClassVar[int]
     MAIL_MS_FIELD_NUMBER: _ClassVar[int]
+    DISPLAY_FIELD_NUMBER: _ClassVar[int]
     id: str
     kind: ItemKind
     name: str
@@ -121,7 +125,8 @@ class Item(_message.Message):
     most: int
     beyond: ItemBeyond
     mail_ms: int
-    def __init__(self, id: _Optional[str] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., name: _Optional[str] = ..., lasts_ms: _Optional[int] = ..., extend: bool = ..., grows: _Optional[_Union[Growth, _Mapping]] = ..., family: _Optional[str] = ..., most: _Optional[int] = ..., beyond: _Optional[_Union[ItemBeyond, str]] = ..., mail_ms: _Optional[int] = ...) -> None: ...
+    display: _shown_pb2.Display
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[_Union[ItemKind, str]] = ..., name: _Optional[str] = ..., lasts_ms: _Optional[int] = ..., extend: bool = ..., grows: _Optional[_Union[Growth, _Mapping]] = ..., family: _Optional[str] = ..., most: _Optional[int] = ..., beyond: _Optional[_Union[ItemBeyond, str]] = ..., mail_ms: _Optional[int] = ..., display: _Optional[_Union[_shown_pb2.Display, _Mapping]] = ...) -> None: ...
 
 class Growth(_message.Message):
     __slots__ = ("every_ms", "by", "to")

@@ -28,7 +28,7 @@ from kuji.v1 import quest_pb2 as kuji_dot_v1_dot_quest__pb2
 from kuji.v1 import result_pb2 as kuji_dot_v1_dot_result__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14kuji/v1/player.proto\x12\x07kuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x13kuji/v1/quest.proto\x1a\x14kuji/v1/result.proto\"O\n\x10GetPlayerRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x0e\n\x06player\x18\x02 \x01(\t\x12\r\n\x05stale\x18\x03 \x01(\x08\x12\r\n\x05names\x18) \x01(\x08\"R\n\x11GetPlayerResponse\x12\x1f\n\x06player\x18\x01 \x01(\x0b\x32\x0f.kuji.v1.Player\x12\x1c\n\x05items\x18) \x03(\x0b\x32\r.kuji.v1.Item\"\xff\x02\n\x06Player\x12\n\n\x02id\x18\x01 \x01(\t\x12\x1d\n\x05items\x18\x02 \x03(\x0b\x32\x0e.kuji.v1.Stack\x12\x10\n\x08position\x18\x03 \x01(\x04\x12\"\n\x04pity\x18\x04 \x03(\x0b\x32\x14.kuji.v1.PlayerTrack\x12\x1e\n\x06limits\x18( \x03(\x0b\x32\x0e.kuji.v1.Limit\x12\x1c\n\x04\x66ree\x18) \x03(\x0b\x32\x0e.kuji.v1.Limit\x12(\n\x08\x63ounters\x18* \x03(\x0b\x32\x16.kuji.v1.PlayerCounter\x12$\n\x06quests\x18+ \x03(\x0b\x32\x14.kuji.v1.PlayerQuest\x12\x1a\n\x04lots\x18\x32 \x03(\x0b\x32\x0c.kuji.v1.Lot\x12\x1a\n\x04mail\x18\x33 \x03(\x0b\x32\x0c.kuji.v1.Lot\x12\x1c\n\x04held\x18\x34 \x03(\x0b\x32\x0e.kuji.v1.Stack\x12\x1f\n\x07\x61liases\x18\x35 \x03(\x0b\x32\x0e.kuji.v1.Alias\x12\x0f\n\x07\x62locked\x18\x36 \x01(\t\"%\n\x05\x41lias\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06merged\x18\x02 \x01(\x08\"<\n\x03Lot\x12\x0c\n\x04item\x18\x01 \x01(\t\x12\x10\n\x08quantity\x18\x02 \x01(\x04\x12\x15\n\runtil_unix_ms\x18\x03 \x01(\x03\"]\n\x0bPlayerTrack\x12\r\n\x05track\x18\x01 \x01(\t\x12\r\n\x05\x64raws\x18\x02 \x01(\x04\x12\x12\n\ncertain_in\x18\x03 \x01(\x04\x12\x0c\n\x04pool\x18\x04 \x01(\t\x12\x0e\n\x06unless\x18\x05 \x01(\tB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14kuji/v1/player.proto\x12\x07kuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x13kuji/v1/quest.proto\x1a\x14kuji/v1/result.proto\"a\n\x10GetPlayerRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x0e\n\x06player\x18\x02 \x01(\t\x12\r\n\x05stale\x18\x03 \x01(\x08\x12\r\n\x05names\x18) \x01(\x08\x12\x10\n\x08language\x18* \x01(\t\"R\n\x11GetPlayerResponse\x12\x1f\n\x06player\x18\x01 \x01(\x0b\x32\x0f.kuji.v1.Player\x12\x1c\n\x05items\x18) \x03(\x0b\x32\r.kuji.v1.Item\"\xff\x02\n\x06Player\x12\n\n\x02id\x18\x01 \x01(\t\x12\x1d\n\x05items\x18\x02 \x03(\x0b\x32\x0e.kuji.v1.Stack\x12\x10\n\x08position\x18\x03 \x01(\x04\x12\"\n\x04pity\x18\x04 \x03(\x0b\x32\x14.kuji.v1.PlayerTrack\x12\x1e\n\x06limits\x18( \x03(\x0b\x32\x0e.kuji.v1.Limit\x12\x1c\n\x04\x66ree\x18) \x03(\x0b\x32\x0e.kuji.v1.Limit\x12(\n\x08\x63ounters\x18* \x03(\x0b\x32\x16.kuji.v1.PlayerCounter\x12$\n\x06quests\x18+ \x03(\x0b\x32\x14.kuji.v1.PlayerQuest\x12\x1a\n\x04lots\x18\x32 \x03(\x0b\x32\x0c.kuji.v1.Lot\x12\x1a\n\x04mail\x18\x33 \x03(\x0b\x32\x0c.kuji.v1.Lot\x12\x1c\n\x04held\x18\x34 \x03(\x0b\x32\x0e.kuji.v1.Stack\x12\x1f\n\x07\x61liases\x18\x35 \x03(\x0b\x32\x0e.kuji.v1.Alias\x12\x0f\n\x07\x62locked\x18\x36 \x01(\t\"%\n\x05\x41lias\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06merged\x18\x02 \x01(\x08\"<\n\x03Lot\x12\x0c\n\x04item\x18\x01 \x01(\t\x12\x10\n\x08quantity\x18\x02 \x01(\x04\x12\x15\n\runtil_unix_ms\x18\x03 \x01(\x03\"]\n\x0bPlayerTrack\x12\r\n\x05track\x18\x01 \x01(\t\x12\r\n\x05\x64raws\x18\x02 \x01(\x04\x12\x12\n\ncertain_in\x18\x03 \x01(\x04\x12\x0c\n\x04pool\x18\x04 \x01(\t\x12\x0e\n\x06unless\x18\x05 \x01(\tB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,15 +37,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1'
   _globals['_GETPLAYERREQUEST']._serialized_start=120
-  _globals['_GETPLAYERREQUEST']._serialized_end=199
-  _globals['_GETPLAYERRESPONSE']._serialized_start=201
-  _globals['_GETPLAYERRESPONSE']._serialized_end=283
-  _globals['_PLAYER']._serialized_start=286
-  _globals['_PLAYER']._serialized_end=669
-  _globals['_ALIAS']._serialized_start=671
-  _globals['_ALIAS']._serialized_end=708
-  _globals['_LOT']._serialized_start=710
-  _globals['_LOT']._serialized_end=770
-  _globals['_PLAYERTRACK']._serialized_start=772
-  _globals['_PLAYERTRACK']._serialized_end=865
+  _globals['_GETPLAYERREQUEST']._serialized_end=217
+  _globals['_GETPLAYERRESPONSE']._serialized_start=219
+  _globals['_GETPLAYERRESPONSE']._serialized_end=301
+  _globals['_PLAYER']._serialized_start=304
+  _globals['_PLAYER']._serialized_end=687
+  _globals['_ALIAS']._serialized_start=689
+  _globals['_ALIAS']._serialized_end=726
+  _globals['_LOT']._serialized_start=728
+  _globals['_LOT']._serialized_end=788
+  _globals['_PLAYERTRACK']._serialized_start=790
+  _globals['_PLAYERTRACK']._serialized_end=883
 # @@protoc_insertion_point(module_scope)

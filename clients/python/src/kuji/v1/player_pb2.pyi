@@ -11,16 +11,18 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class GetPlayerRequest(_message.Message):
-    __slots__ = ("realm", "player", "stale", "names")
+    __slots__ = ("realm", "player", "stale", "names", "language")
     REALM_FIELD_NUMBER: _ClassVar[int]
     PLAYER_FIELD_NUMBER: _ClassVar[int]
     STALE_FIELD_NUMBER: _ClassVar[int]
     NAMES_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     realm: str
     player: str
     stale: bool
     names: bool
-    def __init__(self, realm: _Optional[str] = ..., player: _Optional[str] = ..., stale: bool = ..., names: bool = ...) -> None: ...
+    language: str
+    def __init__(self, realm: _Optional[str] = ..., player: _Optional[str] = ..., stale: bool = ..., names: bool = ..., language: _Optional[str] = ...) -> None: ...
 
 class GetPlayerResponse(_message.Message):
     __slots__ = ("player", "items")

@@ -1,6 +1,7 @@
 from kuji.v1 import catalog_pb2 as _catalog_pb2
 from kuji.v1 import limit_pb2 as _limit_pb2
 from kuji.v1 import result_pb2 as _result_pb2
+from kuji.v1 import shown_pb2 as _shown_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -33,7 +34,7 @@ POOL_MODE_RAFFLE: PoolMode
 POOL_MODE_EACH: PoolMode
 
 class GetPoolRequest(_message.Message):
-    __slots__ = ("realm", "pool", "stale", "entry_offset", "entry_limit", "player", "names")
+    __slots__ = ("realm", "pool", "stale", "entry_offset", "entry_limit", "player", "names", "language")
     REALM_FIELD_NUMBER: _ClassVar[int]
     POOL_FIELD_NUMBER: _ClassVar[int]
     STALE_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +42,7 @@ class GetPoolRequest(_message.Message):
     ENTRY_LIMIT_FIELD_NUMBER: _ClassVar[int]
     PLAYER_FIELD_NUMBER: _ClassVar[int]
     NAMES_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     realm: str
     pool: str
     stale: bool
@@ -48,7 +50,8 @@ class GetPoolRequest(_message.Message):
     entry_limit: int
     player: str
     names: bool
-    def __init__(self, realm: _Optional[str] = ..., pool: _Optional[str] = ..., stale: bool = ..., entry_offset: _Optional[int] = ..., entry_limit: _Optional[int] = ..., player: _Optional[str] = ..., names: bool = ...) -> None: ...
+    language: str
+    def __init__(self, realm: _Optional[str] = ..., pool: _Optional[str] = ..., stale: bool = ..., entry_offset: _Optional[int] = ..., entry_limit: _Optional[int] = ..., player: _Optional[str] = ..., names: bool = ..., language: _Optional[str] = ...) -> None: ...
 
 class GetPoolResponse(_message.Message):
     __slots__ = ("pool", "player_limits", "player_free", "items")
@@ -63,7 +66,7 @@ class GetPoolResponse(_message.Message):
     def __init__(self, pool: _Optional[_Union[Pool, _Mapping]] = ..., player_limits: _Optional[_Iterable[_Union[_limit_pb2.Limit, _Mapping]]] = ..., player_free: _Optional[_Union[_limit_pb2.Limit, _Mapping]] = ..., items: _Optional[_Iterable[_Union[_catalog_pb2.Item, _Mapping]]] = ...) -> None: ...
 
 class Pool(_message.Message):
-    __slots__ = ("id", "name", "mode", "prices", "starts_unix_ms", "ends_unix_ms", "max_count", "limits", "entries", "entry_count", "weight_scale", "total_weight", "catalog_version", "position", "bundles", "free", "internal", "memoryless", "when", "rolls", "pity", "guarantees", "last", "refill", "budgets", "redeem", "price_by")
+    __slots__ = ("id", "name", "mode", "prices", "starts_unix_ms", "ends_unix_ms", "max_count", "limits", "entries", "entry_count", "weight_scale", "total_weight", "catalog_version", "position", "bundles", "free", "internal", "memoryless", "when", "rolls", "pity", "guarantees", "last", "refill", "budgets", "redeem", "price_by", "display")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +94,7 @@ class Pool(_message.Message):
     BUDGETS_FIELD_NUMBER: _ClassVar[int]
     REDEEM_FIELD_NUMBER: _ClassVar[int]
     PRICE_BY_FIELD_NUMBER: _ClassVar[int]
+    DISPLAY_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     mode: PoolMode
@@ -118,7 +122,8 @@ class Pool(_message.Message):
     budgets: _containers.RepeatedCompositeFieldContainer[Budget]
     redeem: _containers.RepeatedCompositeFieldContainer[RedeemTerms]
     price_by: PriceBy
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., mode: _Optional[_Union[PoolMode, str]] = ..., prices: _Optional[_Iterable[_Union[Price, _Mapping]]] = ..., starts_unix_ms: _Optional[int] = ..., ends_unix_ms: _Optional[int] = ..., max_count: _Optional[int] = ..., limits: _Optional[_Iterable[_Union[PlayerLimit, _Mapping]]] = ..., entries: _Optional[_Iterable[_Union[Entry, _Mapping]]] = ..., entry_count: _Optional[int] = ..., weight_scale: _Optional[int] = ..., total_weight: _Optional[int] = ..., catalog_version: _Optional[int] = ..., position: _Optional[int] = ..., bundles: _Optional[_Iterable[_Union[Bundle, _Mapping]]] = ..., free: _Optional[_Union[PlayerLimit, _Mapping]] = ..., internal: bool = ..., memoryless: bool = ..., when: _Optional[_Union[Condition, _Mapping]] = ..., rolls: _Optional[_Union[Rolls, _Mapping]] = ..., pity: _Optional[_Iterable[_Union[Track, _Mapping]]] = ..., guarantees: _Optional[_Iterable[_Union[Guarantee, _Mapping]]] = ..., last: _Optional[_Union[Reward, _Mapping]] = ..., refill: _Optional[int] = ..., budgets: _Optional[_Iterable[_Union[Budget, _Mapping]]] = ..., redeem: _Optional[_Iterable[_Union[RedeemTerms, _Mapping]]] = ..., price_by: _Optional[_Union[PriceBy, _Mapping]] = ...) -> None: ...
+    display: _shown_pb2.Display
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., mode: _Optional[_Union[PoolMode, str]] = ..., prices: _Optional[_Iterable[_Union[Price, _Mapping]]] = ..., starts_unix_ms: _Optional[int] = ..., ends_unix_ms: _Optional[int] = ..., max_count: _Optional[int] = ..., limits: _Optional[_Iterable[_Union[PlayerLimit, _Mapping]]] = ..., entries: _Optional[_Iterable[_Union[Entry, _Mapping]]] = ..., entry_count: _Optional[int] = ..., weight_scale: _Optional[int] = ..., total_weight: _Optional[int] = ..., catalog_version: _Optional[int] = ..., position: _Optional[int] = ..., bundles: _Optional[_Iterable[_Union[Bundle, _Mapping]]] = ..., free: _Optional[_Union[PlayerLimit, _Mapping]] = ..., internal: bool = ..., memoryless: bool = ..., when: _Optional[_Union[Condition, _Mapping]] = ..., rolls: _Optional[_Union[Rolls, _Mapping]] = ..., pity: _Optional[_Iterable[_Union[Track, _Mapping]]] = ..., guarantees: _Optional[_Iterable[_Union[Guarantee, _Mapping]]] = ..., last: _Optional[_Union[Reward, _Mapping]] = ..., refill: _Optional[int] = ..., budgets: _Optional[_Iterable[_Union[Budget, _Mapping]]] = ..., redeem: _Optional[_Iterable[_Union[RedeemTerms, _Mapping]]] = ..., price_by: _Optional[_Union[PriceBy, _Mapping]] = ..., display: _Optional[_Union[_shown_pb2.Display, _Mapping]] = ...) -> None: ...
 
 class RedeemTerms(_message.Message):
     __slots__ = ("list", "times", "uses", "until_unix_ms")

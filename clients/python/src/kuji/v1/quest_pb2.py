@@ -25,9 +25,10 @@ _sym_db = _symbol_database.Default()
 from kuji.v1 import catalog_pb2 as kuji_dot_v1_dot_catalog__pb2
 from kuji.v1 import limit_pb2 as kuji_dot_v1_dot_limit__pb2
 from kuji.v1 import pool_pb2 as kuji_dot_v1_dot_pool__pb2
+from kuji.v1 import shown_pb2 as kuji_dot_v1_dot_shown__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13kuji/v1/quest.proto\x12\x07kuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x12kuji/v1/pool.proto\"{\n\x11ListQuestsRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x0e\n\x06player\x18\x02 \x01(\t\x12\r\n\x05stale\x18\x03 \x01(\x08\x12\x14\n\x0cquest_offset\x18\x04 \x01(\r\x12\x13\n\x0bquest_limit\x18\x05 \x01(\r\x12\r\n\x05names\x18) \x01(\x08\"\xda\x01\n\x12ListQuestsResponse\x12\x1e\n\x06quests\x18\x01 \x03(\x0b\x32\x0e.kuji.v1.Quest\x12\x13\n\x0bquest_count\x18\x02 \x01(\r\x12(\n\x08\x63ounters\x18\x03 \x03(\x0b\x32\x16.kuji.v1.PlayerCounter\x12\x1c\n\x04\x66ree\x18\x04 \x03(\x0b\x32\x0e.kuji.v1.Limit\x12\x17\n\x0f\x63\x61talog_version\x18\x05 \x01(\x04\x12\x10\n\x08position\x18\x06 \x01(\x04\x12\x1c\n\x05items\x18) \x03(\x0b\x32\r.kuji.v1.Item\"\x9f\x01\n\x05Quest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\tautomatic\x18\x03 \x01(\x08\x12 \n\x04when\x18\x04 \x01(\x0b\x32\x12.kuji.v1.Condition\x12!\n\x05tiers\x18\x05 \x03(\x0b\x32\x12.kuji.v1.QuestTier\x12$\n\x06player\x18\x06 \x01(\x0b\x32\x14.kuji.v1.PlayerQuest\"J\n\tQuestTier\x12\x1c\n\x05needs\x18\x01 \x03(\x0b\x32\r.kuji.v1.Need\x12\x1f\n\x06reward\x18\x02 \x01(\x0b\x32\x0f.kuji.v1.Reward\"@\n\x04Need\x12\x0f\n\x07\x63ounter\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04\x12\x0b\n\x03min\x18\x03 \x01(\x04\x12\x0b\n\x03max\x18\x04 \x01(\x04\"\x93\x01\n\x0bPlayerQuest\x12\r\n\x05quest\x18\x01 \x01(\t\x12\x0c\n\x04open\x18\x02 \x01(\x08\x12\r\n\x05tiers\x18\x03 \x01(\r\x12\x0f\n\x07\x63laimed\x18\x04 \x01(\r\x12\x11\n\tclaimable\x18\x05 \x01(\r\x12\x1c\n\x05needs\x18\x06 \x03(\x0b\x32\r.kuji.v1.Need\x12\x16\n\x0eresets_unix_ms\x18\x07 \x01(\x03\"d\n\rPlayerCounter\x12\x0f\n\x07\x63ounter\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04\x12\r\n\x05realm\x18\x03 \x01(\x08\x12\x16\n\x0eresets_unix_ms\x18\x04 \x01(\x03\x12\x0c\n\x04rank\x18\x05 \x01(\x04\x42/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13kuji/v1/quest.proto\x12\x07kuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x12kuji/v1/pool.proto\x1a\x13kuji/v1/shown.proto\"\x8d\x01\n\x11ListQuestsRequest\x12\r\n\x05realm\x18\x01 \x01(\t\x12\x0e\n\x06player\x18\x02 \x01(\t\x12\r\n\x05stale\x18\x03 \x01(\x08\x12\x14\n\x0cquest_offset\x18\x04 \x01(\r\x12\x13\n\x0bquest_limit\x18\x05 \x01(\r\x12\r\n\x05names\x18) \x01(\x08\x12\x10\n\x08language\x18* \x01(\t\"\xda\x01\n\x12ListQuestsResponse\x12\x1e\n\x06quests\x18\x01 \x03(\x0b\x32\x0e.kuji.v1.Quest\x12\x13\n\x0bquest_count\x18\x02 \x01(\r\x12(\n\x08\x63ounters\x18\x03 \x03(\x0b\x32\x16.kuji.v1.PlayerCounter\x12\x1c\n\x04\x66ree\x18\x04 \x03(\x0b\x32\x0e.kuji.v1.Limit\x12\x17\n\x0f\x63\x61talog_version\x18\x05 \x01(\x04\x12\x10\n\x08position\x18\x06 \x01(\x04\x12\x1c\n\x05items\x18) \x03(\x0b\x32\r.kuji.v1.Item\"\xc2\x01\n\x05Quest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\tautomatic\x18\x03 \x01(\x08\x12 \n\x04when\x18\x04 \x01(\x0b\x32\x12.kuji.v1.Condition\x12!\n\x05tiers\x18\x05 \x03(\x0b\x32\x12.kuji.v1.QuestTier\x12$\n\x06player\x18\x06 \x01(\x0b\x32\x14.kuji.v1.PlayerQuest\x12!\n\x07\x64isplay\x18\x07 \x01(\x0b\x32\x10.kuji.v1.Display\"J\n\tQuestTier\x12\x1c\n\x05needs\x18\x01 \x03(\x0b\x32\r.kuji.v1.Need\x12\x1f\n\x06reward\x18\x02 \x01(\x0b\x32\x0f.kuji.v1.Reward\"@\n\x04Need\x12\x0f\n\x07\x63ounter\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04\x12\x0b\n\x03min\x18\x03 \x01(\x04\x12\x0b\n\x03max\x18\x04 \x01(\x04\"\x93\x01\n\x0bPlayerQuest\x12\r\n\x05quest\x18\x01 \x01(\t\x12\x0c\n\x04open\x18\x02 \x01(\x08\x12\r\n\x05tiers\x18\x03 \x01(\r\x12\x0f\n\x07\x63laimed\x18\x04 \x01(\r\x12\x11\n\tclaimable\x18\x05 \x01(\r\x12\x1c\n\x05needs\x18\x06 \x03(\x0b\x32\r.kuji.v1.Need\x12\x16\n\x0eresets_unix_ms\x18\x07 \x01(\x03\"\x87\x01\n\rPlayerCounter\x12\x0f\n\x07\x63ounter\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04\x12\r\n\x05realm\x18\x03 \x01(\x08\x12\x16\n\x0eresets_unix_ms\x18\x04 \x01(\x03\x12\x0c\n\x04rank\x18\x05 \x01(\x04\x12!\n\x07\x64isplay\x18\x06 \x01(\x0b\x32\x10.kuji.v1.DisplayB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,18 +36,18 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kuji.v1.quest_pb2', _global
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1'
-  _globals['_LISTQUESTSREQUEST']._serialized_start=96
-  _globals['_LISTQUESTSREQUEST']._serialized_end=219
-  _globals['_LISTQUESTSRESPONSE']._serialized_start=222
-  _globals['_LISTQUESTSRESPONSE']._serialized_end=440
-  _globals['_QUEST']._serialized_start=443
-  _globals['_QUEST']._serialized_end=602
-  _globals['_QUESTTIER']._serialized_start=604
-  _globals['_QUESTTIER']._serialized_end=678
-  _globals['_NEED']._serialized_start=680
-  _globals['_NEED']._serialized_end=744
-  _globals['_PLAYERQUEST']._serialized_start=747
-  _globals['_PLAYERQUEST']._serialized_end=894
-  _globals['_PLAYERCOUNTER']._serialized_start=896
-  _globals['_PLAYERCOUNTER']._serialized_end=996
+  _globals['_LISTQUESTSREQUEST']._serialized_start=118
+  _globals['_LISTQUESTSREQUEST']._serialized_end=259
+  _globals['_LISTQUESTSRESPONSE']._serialized_start=262
+  _globals['_LISTQUESTSRESPONSE']._serialized_end=480
+  _globals['_QUEST']._serialized_start=483
+  _globals['_QUEST']._serialized_end=677
+  _globals['_QUESTTIER']._serialized_start=679
+  _globals['_QUESTTIER']._serialized_end=753
+  _globals['_NEED']._serialized_start=755
+  _globals['_NEED']._serialized_end=819
+  _globals['_PLAYERQUEST']._serialized_start=822
+  _globals['_PLAYERQUEST']._serialized_end=969
+  _globals['_PLAYERCOUNTER']._serialized_start=972
+  _globals['_PLAYERCOUNTER']._serialized_end=1107
 # @@protoc_insertion_point(module_scope)

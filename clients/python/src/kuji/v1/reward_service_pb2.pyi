@@ -1,9 +1,13 @@
+from kuji.v1 import access_pb2 as _access_pb2
 from kuji.v1 import atomic_pb2 as _atomic_pb2
 from kuji.v1 import batch_pb2 as _batch_pb2
 from kuji.v1 import catalog_pb2 as _catalog_pb2
 from kuji.v1 import claim_pb2 as _claim_pb2
 from kuji.v1 import collect_pb2 as _collect_pb2
+from kuji.v1 import disclosure_pb2 as _disclosure_pb2
+from kuji.v1 import display_pb2 as _display_pb2
 from kuji.v1 import draw_pb2 as _draw_pb2
+from kuji.v1 import epoch_pb2 as _epoch_pb2
 from kuji.v1 import events_pb2 as _events_pb2
 from kuji.v1 import grant_pb2 as _grant_pb2
 from kuji.v1 import history_pb2 as _history_pb2

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12kuji/v1/role.proto\x12\x07kuji.v1\x1a google/protobuf/descriptor.proto*K\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_READ\x10\x01\x12\x0e\n\nROLE_WRITE\x10\x02\x12\x0e\n\nROLE_ADMIN\x10\x03:=\n\x04role\x12\x1e.google.protobuf.MethodOptions\x18\xf1\x8c\x03 \x01(\x0e\x32\r.kuji.v1.RoleB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12kuji/v1/role.proto\x12\x07kuji.v1\x1a google/protobuf/descriptor.proto*Y\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_READ\x10\x01\x12\x0e\n\nROLE_WRITE\x10\x02\x12\x0e\n\nROLE_ADMIN\x10\x03\x12\x0c\n\x08ROLE_ANY\x10\x04:=\n\x04role\x12\x1e.google.protobuf.MethodOptions\x18\xf1\x8c\x03 \x01(\x0e\x32\r.kuji.v1.RoleB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,5 +34,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1'
   _globals['_ROLE']._serialized_start=65
-  _globals['_ROLE']._serialized_end=140
+  _globals['_ROLE']._serialized_end=154
 # @@protoc_insertion_point(module_scope)

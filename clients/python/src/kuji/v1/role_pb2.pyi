@@ -11,9 +11,11 @@ class Role(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ROLE_READ: _ClassVar[Role]
     ROLE_WRITE: _ClassVar[Role]
     ROLE_ADMIN: _ClassVar[Role]
+    ROLE_ANY: _ClassVar[Role]
 ROLE_UNSPECIFIED: Role
 ROLE_READ: Role
 ROLE_WRITE: Role
 ROLE_ADMIN: Role
+ROLE_ANY: Role
 ROLE_FIELD_NUMBER: _ClassVar[int]
 role: _descriptor.FieldDescriptor

@@ -4,6 +4,8 @@
 
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { ListKeysRequestSchema, ListKeysResponseSchema } from "./access_pb.js";
+import { file_kuji_v1_access } from "./access_pb.js";
 import type { BackupRequestSchema, BackupResponseSchema } from "./backup_pb.js";
 import { file_kuji_v1_backup } from "./backup_pb.js";
 import type { ApplyCatalogRequestSchema, ApplyCatalogResponseSchema } from "./catalog_pb.js";
@@ -12,6 +14,8 @@ import type { ExportCodesRequestSchema, ExportCodesResponseSchema, GetCodesReque
 import { file_kuji_v1_codes } from "./codes_pb.js";
 import type { BlockRequestSchema, BlockResponseSchema, ForgetRequestSchema, ForgetResponseSchema, MergeRequestSchema, MergeResponseSchema } from "./identity_pb.js";
 import { file_kuji_v1_identity } from "./identity_pb.js";
+import type { ApproveCatalogRequestSchema, ApproveCatalogResponseSchema, GetProposalRequestSchema, GetProposalResponseSchema, ListProposalsRequestSchema, ListProposalsResponseSchema, ProposeCatalogRequestSchema, ProposeCatalogResponseSchema, WithdrawProposalRequestSchema, WithdrawProposalResponseSchema } from "./proposal_pb.js";
+import { file_kuji_v1_proposal } from "./proposal_pb.js";
 import type { CreateRealmRequestSchema, CreateRealmResponseSchema, DeleteRealmRequestSchema, DeleteRealmResponseSchema, FinishUpgradeRequestSchema, FinishUpgradeResponseSchema, GetStatusRequestSchema, GetStatusResponseSchema, ListRealmsRequestSchema, ListRealmsResponseSchema, SetClockRequestSchema, SetClockResponseSchema } from "./realm_pb.js";
 import { file_kuji_v1_realm } from "./realm_pb.js";
 import type { ReverseRequestSchema, ReverseResponseSchema } from "./reverse_pb.js";
@@ -21,6 +25,10 @@ import type { SetCounterRequestSchema, SetCounterResponseSchema } from "./set_co
 import { file_kuji_v1_set_counter } from "./set_counter_pb.js";
 import type { SetLimitRequestSchema, SetLimitResponseSchema } from "./set_limit_pb.js";
 import { file_kuji_v1_set_limit } from "./set_limit_pb.js";
+import type { SimulateRequestSchema, SimulateResponseSchema } from "./simulate_pb.js";
+import { file_kuji_v1_simulate } from "./simulate_pb.js";
+import type { ListSlowRequestSchema, ListSlowResponseSchema } from "./slow_pb.js";
+import { file_kuji_v1_slow } from "./slow_pb.js";
 import type { SetTrackRequestSchema, SetTrackResponseSchema } from "./track_pb.js";
 import { file_kuji_v1_track } from "./track_pb.js";
 
@@ -28,7 +36,7 @@ import { file_kuji_v1_track } from "./track_pb.js";
  * Describes the file kuji/v1/admin_service.proto.
  */
 export const file_kuji_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("ChtrdWppL3YxL2FkbWluX3NlcnZpY2UucHJvdG8SB2t1amkudjEyzQoKDEFkbWluU2VydmljZRJRCgxBcHBseUNhdGFsb2cSHC5rdWppLnYxLkFwcGx5Q2F0YWxvZ1JlcXVlc3QaHS5rdWppLnYxLkFwcGx5Q2F0YWxvZ1Jlc3BvbnNlIgSI5xgDElEKC0NyZWF0ZVJlYWxtEhsua3VqaS52MS5DcmVhdGVSZWFsbVJlcXVlc3QaHC5rdWppLnYxLkNyZWF0ZVJlYWxtUmVzcG9uc2UiB5ACAojnGAMSTgoLRGVsZXRlUmVhbG0SGy5rdWppLnYxLkRlbGV0ZVJlYWxtUmVxdWVzdBocLmt1amkudjEuRGVsZXRlUmVhbG1SZXNwb25zZSIEiOcYAxJFCghTZXRDbG9jaxIYLmt1amkudjEuU2V0Q2xvY2tSZXF1ZXN0Ghkua3VqaS52MS5TZXRDbG9ja1Jlc3BvbnNlIgSI5xgDEkUKCFNldFRyYWNrEhgua3VqaS52MS5TZXRUcmFja1JlcXVlc3QaGS5rdWppLnYxLlNldFRyYWNrUmVzcG9uc2UiBIjnGAMSRQoIU2V0TGltaXQSGC5rdWppLnYxLlNldExpbWl0UmVxdWVzdBoZLmt1amkudjEuU2V0TGltaXRSZXNwb25zZSIEiOcYAxJLCgpTZXRDb3VudGVyEhoua3VqaS52MS5TZXRDb3VudGVyUmVxdWVzdBobLmt1amkudjEuU2V0Q291bnRlclJlc3BvbnNlIgSI5xgDEjwKBU1lcmdlEhUua3VqaS52MS5NZXJnZVJlcXVlc3QaFi5rdWppLnYxLk1lcmdlUmVzcG9uc2UiBIjnGAMSPwoGRm9yZ2V0EhYua3VqaS52MS5Gb3JnZXRSZXF1ZXN0Ghcua3VqaS52MS5Gb3JnZXRSZXNwb25zZSIEiOcYAxI8CgVCbG9jaxIVLmt1amkudjEuQmxvY2tSZXF1ZXN0GhYua3VqaS52MS5CbG9ja1Jlc3BvbnNlIgSI5xgDEkIKB1JldmVyc2USFy5rdWppLnYxLlJldmVyc2VSZXF1ZXN0Ghgua3VqaS52MS5SZXZlcnNlUmVzcG9uc2UiBIjnGAMSVwoNRmluaXNoVXBncmFkZRIdLmt1amkudjEuRmluaXNoVXBncmFkZVJlcXVlc3QaHi5rdWppLnYxLkZpbmlzaFVwZ3JhZGVSZXNwb25zZSIHkAICiOcYAxJOCgpMaXN0UmVhbG1zEhoua3VqaS52MS5MaXN0UmVhbG1zUmVxdWVzdBobLmt1amkudjEuTGlzdFJlYWxtc1Jlc3BvbnNlIgeQAgGI5xgBElEKC0ltcG9ydENvZGVzEhsua3VqaS52MS5JbXBvcnRDb2Rlc1JlcXVlc3QaHC5rdWppLnYxLkltcG9ydENvZGVzUmVzcG9uc2UiB5ACAojnGAMSSAoIR2V0Q29kZXMSGC5rdWppLnYxLkdldENvZGVzUmVxdWVzdBoZLmt1amkudjEuR2V0Q29kZXNSZXNwb25zZSIHkAIBiOcYARJOCgtFeHBvcnRDb2RlcxIbLmt1amkudjEuRXhwb3J0Q29kZXNSZXF1ZXN0Ghwua3VqaS52MS5FeHBvcnRDb2Rlc1Jlc3BvbnNlIgSI5xgDEkEKBkJhY2t1cBIWLmt1amkudjEuQmFja3VwUmVxdWVzdBoXLmt1amkudjEuQmFja3VwUmVzcG9uc2UiBIjnGAMwARJLCglHZXRTdGF0dXMSGS5rdWppLnYxLkdldFN0YXR1c1JlcXVlc3QaGi5rdWppLnYxLkdldFN0YXR1c1Jlc3BvbnNlIgeQAgGI5xgBQi9aLWdpdGh1Yi5jb20va3VqaS1kZXYva3VqaS9wcm90by9rdWppL3YxO2t1aml2MWIGcHJvdG8z", [file_kuji_v1_backup, file_kuji_v1_catalog, file_kuji_v1_codes, file_kuji_v1_identity, file_kuji_v1_realm, file_kuji_v1_reverse, file_kuji_v1_role, file_kuji_v1_set_counter, file_kuji_v1_set_limit, file_kuji_v1_track]);
+  fileDesc("ChtrdWppL3YxL2FkbWluX3NlcnZpY2UucHJvdG8SB2t1amkudjEy8Q8KDEFkbWluU2VydmljZRJRCgxBcHBseUNhdGFsb2cSHC5rdWppLnYxLkFwcGx5Q2F0YWxvZ1JlcXVlc3QaHS5rdWppLnYxLkFwcGx5Q2F0YWxvZ1Jlc3BvbnNlIgSI5xgDElEKC0NyZWF0ZVJlYWxtEhsua3VqaS52MS5DcmVhdGVSZWFsbVJlcXVlc3QaHC5rdWppLnYxLkNyZWF0ZVJlYWxtUmVzcG9uc2UiB5ACAojnGAMSTgoLRGVsZXRlUmVhbG0SGy5rdWppLnYxLkRlbGV0ZVJlYWxtUmVxdWVzdBocLmt1amkudjEuRGVsZXRlUmVhbG1SZXNwb25zZSIEiOcYAxJFCghTZXRDbG9jaxIYLmt1amkudjEuU2V0Q2xvY2tSZXF1ZXN0Ghkua3VqaS52MS5TZXRDbG9ja1Jlc3BvbnNlIgSI5xgDEkUKCFNldFRyYWNrEhgua3VqaS52MS5TZXRUcmFja1JlcXVlc3QaGS5rdWppLnYxLlNldFRyYWNrUmVzcG9uc2UiBIjnGAMSRQoIU2V0TGltaXQSGC5rdWppLnYxLlNldExpbWl0UmVxdWVzdBoZLmt1amkudjEuU2V0TGltaXRSZXNwb25zZSIEiOcYAxJLCgpTZXRDb3VudGVyEhoua3VqaS52MS5TZXRDb3VudGVyUmVxdWVzdBobLmt1amkudjEuU2V0Q291bnRlclJlc3BvbnNlIgSI5xgDEjwKBU1lcmdlEhUua3VqaS52MS5NZXJnZVJlcXVlc3QaFi5rdWppLnYxLk1lcmdlUmVzcG9uc2UiBIjnGAMSPwoGRm9yZ2V0EhYua3VqaS52MS5Gb3JnZXRSZXF1ZXN0Ghcua3VqaS52MS5Gb3JnZXRSZXNwb25zZSIEiOcYAxI8CgVCbG9jaxIVLmt1amkudjEuQmxvY2tSZXF1ZXN0GhYua3VqaS52MS5CbG9ja1Jlc3BvbnNlIgSI5xgDEkIKB1JldmVyc2USFy5rdWppLnYxLlJldmVyc2VSZXF1ZXN0Ghgua3VqaS52MS5SZXZlcnNlUmVzcG9uc2UiBIjnGAMSVwoNRmluaXNoVXBncmFkZRIdLmt1amkudjEuRmluaXNoVXBncmFkZVJlcXVlc3QaHi5rdWppLnYxLkZpbmlzaFVwZ3JhZGVSZXNwb25zZSIHkAICiOcYAxJOCgpMaXN0UmVhbG1zEhoua3VqaS52MS5MaXN0UmVhbG1zUmVxdWVzdBobLmt1amkudjEuTGlzdFJlYWxtc1Jlc3BvbnNlIgeQAgGI5xgBElEKC0ltcG9ydENvZGVzEhsua3VqaS52MS5JbXBvcnRDb2Rlc1JlcXVlc3QaHC5rdWppLnYxLkltcG9ydENvZGVzUmVzcG9uc2UiB5ACAojnGAMSSAoIR2V0Q29kZXMSGC5rdWppLnYxLkdldENvZGVzUmVxdWVzdBoZLmt1amkudjEuR2V0Q29kZXNSZXNwb25zZSIHkAIBiOcYARJOCgtFeHBvcnRDb2RlcxIbLmt1amkudjEuRXhwb3J0Q29kZXNSZXF1ZXN0Ghwua3VqaS52MS5FeHBvcnRDb2Rlc1Jlc3BvbnNlIgSI5xgDEkEKBkJhY2t1cBIWLmt1amkudjEuQmFja3VwUmVxdWVzdBoXLmt1amkudjEuQmFja3VwUmVzcG9uc2UiBIjnGAMwARJLCglHZXRTdGF0dXMSGS5rdWppLnYxLkdldFN0YXR1c1JlcXVlc3QaGi5rdWppLnYxLkdldFN0YXR1c1Jlc3BvbnNlIgeQAgGI5xgBEkgKCExpc3RLZXlzEhgua3VqaS52MS5MaXN0S2V5c1JlcXVlc3QaGS5rdWppLnYxLkxpc3RLZXlzUmVzcG9uc2UiB5ACAYjnGAMSSAoITGlzdFNsb3cSGC5rdWppLnYxLkxpc3RTbG93UmVxdWVzdBoZLmt1amkudjEuTGlzdFNsb3dSZXNwb25zZSIHkAIBiOcYARJICghTaW11bGF0ZRIYLmt1amkudjEuU2ltdWxhdGVSZXF1ZXN0Ghkua3VqaS52MS5TaW11bGF0ZVJlc3BvbnNlIgeQAgGI5xgCEloKDlByb3Bvc2VDYXRhbG9nEh4ua3VqaS52MS5Qcm9wb3NlQ2F0YWxvZ1JlcXVlc3QaHy5rdWppLnYxLlByb3Bvc2VDYXRhbG9nUmVzcG9uc2UiB5ACAojnGAISVwoNTGlzdFByb3Bvc2FscxIdLmt1amkudjEuTGlzdFByb3Bvc2Fsc1JlcXVlc3QaHi5rdWppLnYxLkxpc3RQcm9wb3NhbHNSZXNwb25zZSIHkAIBiOcYARJRCgtHZXRQcm9wb3NhbBIbLmt1amkudjEuR2V0UHJvcG9zYWxSZXF1ZXN0Ghwua3VqaS52MS5HZXRQcm9wb3NhbFJlc3BvbnNlIgeQAgGI5xgBEmAKEFdpdGhkcmF3UHJvcG9zYWwSIC5rdWppLnYxLldpdGhkcmF3UHJvcG9zYWxSZXF1ZXN0GiEua3VqaS52MS5XaXRoZHJhd1Byb3Bvc2FsUmVzcG9uc2UiB5ACAojnGAISWgoOQXBwcm92ZUNhdGFsb2cSHi5rdWppLnYxLkFwcHJvdmVDYXRhbG9nUmVxdWVzdBofLmt1amkudjEuQXBwcm92ZUNhdGFsb2dSZXNwb25zZSIHkAICiOcYAkIvWi1naXRodWIuY29tL2t1amktZGV2L2t1amkvcHJvdG8va3VqaS92MTtrdWppdjFiBnByb3RvMw", [file_kuji_v1_access, file_kuji_v1_backup, file_kuji_v1_catalog, file_kuji_v1_codes, file_kuji_v1_identity, file_kuji_v1_proposal, file_kuji_v1_realm, file_kuji_v1_reverse, file_kuji_v1_role, file_kuji_v1_set_counter, file_kuji_v1_set_limit, file_kuji_v1_simulate, file_kuji_v1_slow, file_kuji_v1_track]);
 
 /**
  * AdminService creates and deletes realms, applies catalogs, imports codes, sets clocks, tracks, limits
@@ -226,6 +234,89 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof GetStatusRequestSchema;
     output: typeof GetStatusResponseSchema;
+  },
+  /**
+   * ListKeys returns the keys of the server and what they may do, never the keys.
+   *
+   * @generated from rpc kuji.v1.AdminService.ListKeys
+   */
+  listKeys: {
+    methodKind: "unary";
+    input: typeof ListKeysRequestSchema;
+    output: typeof ListKeysResponseSchema;
+  },
+  /**
+   * ListSlow returns calls of late that took long.
+   *
+   * @generated from rpc kuji.v1.AdminService.ListSlow
+   */
+  listSlow: {
+    methodKind: "unary";
+    input: typeof ListSlowRequestSchema;
+    output: typeof ListSlowResponseSchema;
+  },
+  /**
+   * Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
+   * a time, on one core. A server without simulations answers unimplemented.
+   *
+   * @generated from rpc kuji.v1.AdminService.Simulate
+   */
+  simulate: {
+    methodKind: "unary";
+    input: typeof SimulateRequestSchema;
+    output: typeof SimulateResponseSchema;
+  },
+  /**
+   * ProposeCatalog lets a catalog wait for the approval of another key.
+   *
+   * @generated from rpc kuji.v1.AdminService.ProposeCatalog
+   */
+  proposeCatalog: {
+    methodKind: "unary";
+    input: typeof ProposeCatalogRequestSchema;
+    output: typeof ProposeCatalogResponseSchema;
+  },
+  /**
+   * ListProposals returns the catalogs that wait for approval.
+   *
+   * @generated from rpc kuji.v1.AdminService.ListProposals
+   */
+  listProposals: {
+    methodKind: "unary";
+    input: typeof ListProposalsRequestSchema;
+    output: typeof ListProposalsResponseSchema;
+  },
+  /**
+   * GetProposal returns a catalog that waits for approval; not_found if there is none
+   * of this number.
+   *
+   * @generated from rpc kuji.v1.AdminService.GetProposal
+   */
+  getProposal: {
+    methodKind: "unary";
+    input: typeof GetProposalRequestSchema;
+    output: typeof GetProposalResponseSchema;
+  },
+  /**
+   * WithdrawProposal drops a catalog that waits for approval.
+   *
+   * @generated from rpc kuji.v1.AdminService.WithdrawProposal
+   */
+  withdrawProposal: {
+    methodKind: "unary";
+    input: typeof WithdrawProposalRequestSchema;
+    output: typeof WithdrawProposalResponseSchema;
+  },
+  /**
+   * ApproveCatalog puts a proposed catalog in force, if the one in force is still that
+   * over which it was proposed. The key that proposed it may not.
+   *
+   * @generated from rpc kuji.v1.AdminService.ApproveCatalog
+   */
+  approveCatalog: {
+    methodKind: "unary";
+    input: typeof ApproveCatalogRequestSchema;
+    output: typeof ApproveCatalogResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_kuji_v1_admin_service, 0);

@@ -10,13 +10,15 @@ import type { Limit } from "./limit_pb.js";
 import { file_kuji_v1_limit } from "./limit_pb.js";
 import type { Condition, Reward } from "./pool_pb.js";
 import { file_kuji_v1_pool } from "./pool_pb.js";
+import type { Display } from "./shown_pb.js";
+import { file_kuji_v1_shown } from "./shown_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file kuji/v1/quest.proto.
  */
 export const file_kuji_v1_quest: GenFile = /*@__PURE__*/
-  fileDesc("ChNrdWppL3YxL3F1ZXN0LnByb3RvEgdrdWppLnYxInsKEUxpc3RRdWVzdHNSZXF1ZXN0Eg0KBXJlYWxtGAEgASgJEg4KBnBsYXllchgCIAEoCRINCgVzdGFsZRgDIAEoCBIUCgxxdWVzdF9vZmZzZXQYBCABKA0SEwoLcXVlc3RfbGltaXQYBSABKA0SDQoFbmFtZXMYKSABKAgi2gEKEkxpc3RRdWVzdHNSZXNwb25zZRIeCgZxdWVzdHMYASADKAsyDi5rdWppLnYxLlF1ZXN0EhMKC3F1ZXN0X2NvdW50GAIgASgNEigKCGNvdW50ZXJzGAMgAygLMhYua3VqaS52MS5QbGF5ZXJDb3VudGVyEhwKBGZyZWUYBCADKAsyDi5rdWppLnYxLkxpbWl0EhcKD2NhdGFsb2dfdmVyc2lvbhgFIAEoBBIQCghwb3NpdGlvbhgGIAEoBBIcCgVpdGVtcxgpIAMoCzINLmt1amkudjEuSXRlbSKfAQoFUXVlc3QSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIRCglhdXRvbWF0aWMYAyABKAgSIAoEd2hlbhgEIAEoCzISLmt1amkudjEuQ29uZGl0aW9uEiEKBXRpZXJzGAUgAygLMhIua3VqaS52MS5RdWVzdFRpZXISJAoGcGxheWVyGAYgASgLMhQua3VqaS52MS5QbGF5ZXJRdWVzdCJKCglRdWVzdFRpZXISHAoFbmVlZHMYASADKAsyDS5rdWppLnYxLk5lZWQSHwoGcmV3YXJkGAIgASgLMg8ua3VqaS52MS5SZXdhcmQiQAoETmVlZBIPCgdjb3VudGVyGAEgASgJEg0KBXZhbHVlGAIgASgEEgsKA21pbhgDIAEoBBILCgNtYXgYBCABKAQikwEKC1BsYXllclF1ZXN0Eg0KBXF1ZXN0GAEgASgJEgwKBG9wZW4YAiABKAgSDQoFdGllcnMYAyABKA0SDwoHY2xhaW1lZBgEIAEoDRIRCgljbGFpbWFibGUYBSABKA0SHAoFbmVlZHMYBiADKAsyDS5rdWppLnYxLk5lZWQSFgoOcmVzZXRzX3VuaXhfbXMYByABKAMiZAoNUGxheWVyQ291bnRlchIPCgdjb3VudGVyGAEgASgJEg0KBXZhbHVlGAIgASgEEg0KBXJlYWxtGAMgASgIEhYKDnJlc2V0c191bml4X21zGAQgASgDEgwKBHJhbmsYBSABKARCL1otZ2l0aHViLmNvbS9rdWppLWRldi9rdWppL3Byb3RvL2t1amkvdjE7a3VqaXYxYgZwcm90bzM", [file_kuji_v1_catalog, file_kuji_v1_limit, file_kuji_v1_pool]);
+  fileDesc("ChNrdWppL3YxL3F1ZXN0LnByb3RvEgdrdWppLnYxIo0BChFMaXN0UXVlc3RzUmVxdWVzdBINCgVyZWFsbRgBIAEoCRIOCgZwbGF5ZXIYAiABKAkSDQoFc3RhbGUYAyABKAgSFAoMcXVlc3Rfb2Zmc2V0GAQgASgNEhMKC3F1ZXN0X2xpbWl0GAUgASgNEg0KBW5hbWVzGCkgASgIEhAKCGxhbmd1YWdlGCogASgJItoBChJMaXN0UXVlc3RzUmVzcG9uc2USHgoGcXVlc3RzGAEgAygLMg4ua3VqaS52MS5RdWVzdBITCgtxdWVzdF9jb3VudBgCIAEoDRIoCghjb3VudGVycxgDIAMoCzIWLmt1amkudjEuUGxheWVyQ291bnRlchIcCgRmcmVlGAQgAygLMg4ua3VqaS52MS5MaW1pdBIXCg9jYXRhbG9nX3ZlcnNpb24YBSABKAQSEAoIcG9zaXRpb24YBiABKAQSHAoFaXRlbXMYKSADKAsyDS5rdWppLnYxLkl0ZW0iwgEKBVF1ZXN0EgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEQoJYXV0b21hdGljGAMgASgIEiAKBHdoZW4YBCABKAsyEi5rdWppLnYxLkNvbmRpdGlvbhIhCgV0aWVycxgFIAMoCzISLmt1amkudjEuUXVlc3RUaWVyEiQKBnBsYXllchgGIAEoCzIULmt1amkudjEuUGxheWVyUXVlc3QSIQoHZGlzcGxheRgHIAEoCzIQLmt1amkudjEuRGlzcGxheSJKCglRdWVzdFRpZXISHAoFbmVlZHMYASADKAsyDS5rdWppLnYxLk5lZWQSHwoGcmV3YXJkGAIgASgLMg8ua3VqaS52MS5SZXdhcmQiQAoETmVlZBIPCgdjb3VudGVyGAEgASgJEg0KBXZhbHVlGAIgASgEEgsKA21pbhgDIAEoBBILCgNtYXgYBCABKAQikwEKC1BsYXllclF1ZXN0Eg0KBXF1ZXN0GAEgASgJEgwKBG9wZW4YAiABKAgSDQoFdGllcnMYAyABKA0SDwoHY2xhaW1lZBgEIAEoDRIRCgljbGFpbWFibGUYBSABKA0SHAoFbmVlZHMYBiADKAsyDS5rdWppLnYxLk5lZWQSFgoOcmVzZXRzX3VuaXhfbXMYByABKAMihwEKDVBsYXllckNvdW50ZXISDwoHY291bnRlchgBIAEoCRINCgV2YWx1ZRgCIAEoBBINCgVyZWFsbRgDIAEoCBIWCg5yZXNldHNfdW5peF9tcxgEIAEoAxIMCgRyYW5rGAUgASgEEiEKB2Rpc3BsYXkYBiABKAsyEC5rdWppLnYxLkRpc3BsYXlCL1otZ2l0aHViLmNvbS9rdWppLWRldi9rdWppL3Byb3RvL2t1amkvdjE7a3VqaXYxYgZwcm90bzM", [file_kuji_v1_catalog, file_kuji_v1_limit, file_kuji_v1_pool, file_kuji_v1_shown]);
 
 /**
  * @generated from message kuji.v1.ListQuestsRequest
@@ -64,6 +66,13 @@ export type ListQuestsRequest = Message<"kuji.v1.ListQuestsRequest"> & {
    * @generated from field: bool names = 41;
    */
   names: boolean;
+
+  /**
+   * Return displays in it: see ListDisplaysRequest. Empty: no displays.
+   *
+   * @generated from field: string language = 42;
+   */
+  language: string;
 };
 
 /**
@@ -148,6 +157,8 @@ export type Quest = Message<"kuji.v1.Quest"> & {
   id: string;
 
   /**
+   * In the catalog's language: display has another.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
@@ -177,6 +188,13 @@ export type Quest = Message<"kuji.v1.Quest"> & {
    * @generated from field: kuji.v1.PlayerQuest player = 6;
    */
   player?: PlayerQuest | undefined;
+
+  /**
+   * If the request names a language, as in Item.
+   *
+   * @generated from field: kuji.v1.Display display = 7;
+   */
+  display?: Display | undefined;
 };
 
 /**
@@ -349,6 +367,13 @@ export type PlayerCounter = Message<"kuji.v1.PlayerCounter"> & {
    * @generated from field: uint64 rank = 5;
    */
   rank: bigint;
+
+  /**
+   * If the request names a language, as in Item, with the name.
+   *
+   * @generated from field: kuji.v1.Display display = 6;
+   */
+  display?: Display | undefined;
 };
 
 /**

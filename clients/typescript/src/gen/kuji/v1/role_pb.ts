@@ -11,7 +11,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file kuji/v1/role.proto.
  */
 export const file_kuji_v1_role: GenFile = /*@__PURE__*/
-  fileDesc("ChJrdWppL3YxL3JvbGUucHJvdG8SB2t1amkudjEqSwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDQoJUk9MRV9SRUFEEAESDgoKUk9MRV9XUklURRACEg4KClJPTEVfQURNSU4QAzpDCgRyb2xlEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY8YwDIAEoDjINLmt1amkudjEuUm9sZVIEcm9sZUIvWi1naXRodWIuY29tL2t1amktZGV2L2t1amkvcHJvdG8va3VqaS92MTtrdWppdjFiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChJrdWppL3YxL3JvbGUucHJvdG8SB2t1amkudjEqWQoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDQoJUk9MRV9SRUFEEAESDgoKUk9MRV9XUklURRACEg4KClJPTEVfQURNSU4QAxIMCghST0xFX0FOWRAEOkMKBHJvbGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjxjAMgASgOMg0ua3VqaS52MS5Sb2xlUgRyb2xlQi9aLWdpdGh1Yi5jb20va3VqaS1kZXYva3VqaS9wcm90by9rdWppL3YxO2t1aml2MWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Role says what kind of RPC one is. What a key may do is said more finely: see
@@ -45,6 +45,13 @@ export enum Role {
    * @generated from enum value: ROLE_ADMIN = 3;
    */
   ADMIN = 3,
+
+  /**
+   * Any key or token may call it.
+   *
+   * @generated from enum value: ROLE_ANY = 4;
+   */
+  ANY = 4,
 }
 
 /**

@@ -224,6 +224,105 @@ public abstract class Calls {
   }
 
   /**
+   * ListKeys returns the keys of the server and what they may do, never the keys.
+   */
+  public ListKeysResponse listKeys(ListKeysRequest request) {
+    return listKeysAsync(request).await();
+  }
+
+  /** As listKeys, without blocking. */
+  public Call<ListKeysResponse> listKeysAsync(ListKeysRequest request) {
+    return call("kuji.v1.AdminService/ListKeys", request, ListKeysResponse.getDefaultInstance(), false);
+  }
+
+  /**
+   * ListSlow returns calls of late that took long.
+   */
+  public ListSlowResponse listSlow(ListSlowRequest request) {
+    return listSlowAsync(request).await();
+  }
+
+  /** As listSlow, without blocking. */
+  public Call<ListSlowResponse> listSlowAsync(ListSlowRequest request) {
+    return call("kuji.v1.AdminService/ListSlow", request, ListSlowResponse.getDefaultInstance(), false);
+  }
+
+  /**
+   * Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
+   * a time, on one core. A server without simulations answers unimplemented.
+   */
+  public SimulateResponse simulate(SimulateRequest request) {
+    return simulateAsync(request).await();
+  }
+
+  /** As simulate, without blocking. */
+  public Call<SimulateResponse> simulateAsync(SimulateRequest request) {
+    return call("kuji.v1.AdminService/Simulate", request, SimulateResponse.getDefaultInstance(), false);
+  }
+
+  /**
+   * ProposeCatalog lets a catalog wait for the approval of another key.
+   */
+  public ProposeCatalogResponse proposeCatalog(ProposeCatalogRequest request) {
+    return proposeCatalogAsync(request).await();
+  }
+
+  /** As proposeCatalog, without blocking. */
+  public Call<ProposeCatalogResponse> proposeCatalogAsync(ProposeCatalogRequest request) {
+    return call("kuji.v1.AdminService/ProposeCatalog", request, ProposeCatalogResponse.getDefaultInstance(), true);
+  }
+
+  /**
+   * ListProposals returns the catalogs that wait for approval.
+   */
+  public ListProposalsResponse listProposals(ListProposalsRequest request) {
+    return listProposalsAsync(request).await();
+  }
+
+  /** As listProposals, without blocking. */
+  public Call<ListProposalsResponse> listProposalsAsync(ListProposalsRequest request) {
+    return call("kuji.v1.AdminService/ListProposals", request, ListProposalsResponse.getDefaultInstance(), false);
+  }
+
+  /**
+   * GetProposal returns a catalog that waits for approval; not_found if there is none
+   * of this number.
+   */
+  public GetProposalResponse getProposal(GetProposalRequest request) {
+    return getProposalAsync(request).await();
+  }
+
+  /** As getProposal, without blocking. */
+  public Call<GetProposalResponse> getProposalAsync(GetProposalRequest request) {
+    return call("kuji.v1.AdminService/GetProposal", request, GetProposalResponse.getDefaultInstance(), false);
+  }
+
+  /**
+   * WithdrawProposal drops a catalog that waits for approval.
+   */
+  public WithdrawProposalResponse withdrawProposal(WithdrawProposalRequest request) {
+    return withdrawProposalAsync(request).await();
+  }
+
+  /** As withdrawProposal, without blocking. */
+  public Call<WithdrawProposalResponse> withdrawProposalAsync(WithdrawProposalRequest request) {
+    return call("kuji.v1.AdminService/WithdrawProposal", request, WithdrawProposalResponse.getDefaultInstance(), true);
+  }
+
+  /**
+   * ApproveCatalog puts a proposed catalog in force, if the one in force is still that
+   * over which it was proposed. The key that proposed it may not.
+   */
+  public ApproveCatalogResponse approveCatalog(ApproveCatalogRequest request) {
+    return approveCatalogAsync(request).await();
+  }
+
+  /** As approveCatalog, without blocking. */
+  public Call<ApproveCatalogResponse> approveCatalogAsync(ApproveCatalogRequest request) {
+    return call("kuji.v1.AdminService/ApproveCatalog", request, ApproveCatalogResponse.getDefaultInstance(), true);
+  }
+
+  /**
    * HandleMessage finds who wrote a message and what it starts, and carries that
    * out. The same message again, by its platform and id, gets the first results
    * again. That there was a message is reported later.
@@ -649,6 +748,34 @@ public abstract class Calls {
   }
 
   /**
+   * ListDisplays returns what people see of the catalog in force: names and texts
+   * in a language, rarities in order, icons. Players' tokens may ask for it.
+   */
+  public ListDisplaysResponse listDisplays(ListDisplaysRequest request) {
+    return listDisplaysAsync(request).await();
+  }
+
+  /** As listDisplays, without blocking. */
+  public Call<ListDisplaysResponse> listDisplaysAsync(ListDisplaysRequest request) {
+    return call("kuji.v1.RewardService/ListDisplays", request, ListDisplaysResponse.getDefaultInstance(), false);
+  }
+
+  /**
+   * GetDisclosure returns what is published of the odds of a catalog, that in force
+   * or an older one, as HTML to embed and as data. Players' tokens may ask for it.
+   * More than 1000 outcomes of all pools together are invalid_argument: ask pool by
+   * pool.
+   */
+  public GetDisclosureResponse getDisclosure(GetDisclosureRequest request) {
+    return getDisclosureAsync(request).await();
+  }
+
+  /** As getDisclosure, without blocking. */
+  public Call<GetDisclosureResponse> getDisclosureAsync(GetDisclosureRequest request) {
+    return call("kuji.v1.RewardService/GetDisclosure", request, GetDisclosureResponse.getDefaultInstance(), false);
+  }
+
+  /**
    * GetCatalog returns the catalog in force.
    */
   public GetCatalogResponse getCatalog(GetCatalogRequest request) {
@@ -698,5 +825,32 @@ public abstract class Calls {
   /** As listCatalogs, without blocking. */
   public Call<ListCatalogsResponse> listCatalogsAsync(ListCatalogsRequest request) {
     return call("kuji.v1.RewardService/ListCatalogs", request, ListCatalogsResponse.getDefaultInstance(), false);
+  }
+
+  /**
+   * GetAccess returns what the key, or the token, of the request may do, and what the
+   * server has. Any may call it.
+   */
+  public GetAccessResponse getAccess(GetAccessRequest request) {
+    return getAccessAsync(request).await();
+  }
+
+  /** As getAccess, without blocking. */
+  public Call<GetAccessResponse> getAccessAsync(GetAccessRequest request) {
+    return call("kuji.v1.RewardService/GetAccess", request, GetAccessResponse.getDefaultInstance(), false);
+  }
+
+  /**
+   * GetEpoch returns an epoch's commitment to its seed and, once it is revealed, the
+   * seed; not_found if the log has none of this number any more. It may read much of
+   * the log.
+   */
+  public GetEpochResponse getEpoch(GetEpochRequest request) {
+    return getEpochAsync(request).await();
+  }
+
+  /** As getEpoch, without blocking. */
+  public Call<GetEpochResponse> getEpochAsync(GetEpochRequest request) {
+    return call("kuji.v1.RewardService/GetEpoch", request, GetEpochResponse.getDefaultInstance(), false);
   }
 }

@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -274,14 +275,20 @@ public final class KujiClient extends Calls implements AutoCloseable {
         answer.completeExceptionally(tries.over(fault.error(), ids, effects));
         return;
       }
-      pauses.schedule(() -> {
-        if (tries.left() <= 0) {
-          answer.completeExceptionally(tries.over(fault.error(), ids, effects));
-          return;
-        }
-        channel(servers.at()).resetConnectBackoff();
-        attempt();
-      }, pause, TimeUnit.NANOSECONDS);
+      try {
+        pauses.schedule(() -> again(fault), pause, TimeUnit.NANOSECONDS);
+      } catch (RejectedExecutionException e) { // the client was closed
+        answer.completeExceptionally(tries.over(new KujiException("canceled", "the client was closed", null, e), ids, effects));
+      }
+    }
+
+    private void again(Fault fault) {
+      if (tries.left() <= 0) {
+        answer.completeExceptionally(tries.over(fault.error(), ids, effects));
+        return;
+      }
+      channel(servers.at()).resetConnectBackoff();
+      attempt();
     }
   }
 
