@@ -78,6 +78,10 @@ peers: ## the log, the sampler and player reads against their rivals, six times,
 	cd bench/peers && go test -run '^$$' -bench . -benchmem -count 6 ./... > peers.out
 	go tool -modfile=tools/go.mod benchstat -col /log bench/peers/peers.out
 
+.PHONY: packages
+packages: ## the packages of the clients (wheel, npm, jar) into dist, of what is installed here
+	clients/package.sh dist
+
 .PHONY: sim
 sim: ## the simulator, the checkers and the crashes of real servers, as long as CI runs them
 	go test -count=1 -timeout 10m -v ./internal/sim -seeds 1000 -stocks 4 -histories 600 -served 50 -kills 100 -injections 40 -idle 10000 -greed 16

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes the generated code of the clients again, after a change of proto: clients/generate.sh [DIR]. DIR is what
-# clients/install.sh has made, or nothing: then it installs for itself. Java generates at each build.
+# clients/install.sh has made, or nothing: then it installs for itself. The messages of Java are generated at each build.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 dir=${1:-}
@@ -12,7 +12,7 @@ fi
 dir=$(cd "$dir" && pwd)
 out=${KUJI_GENERATED:-$here}
 if [ -d "$dir/python" ]; then
-	"$dir/python/bin/python" "$here/python/generate.py" "$out/python/src"
+	"$dir/python/bin/python" "$here/generate.py" "$out"
 fi
 if [ -d "$dir/typescript" ]; then
 	cd "$here/../proto"

@@ -23,10 +23,10 @@ typescript() {
 
 java() {
 	command -v mvn >/dev/null && command -v javac >/dev/null || { echo "no mvn or JDK"; return 1; }
-	mkdir -p "$dir/java" "$dir/java-source/clients" &&
-		(cd "$here" && tar cf - --exclude java/target java ../proto) | tar xf - -C "$dir/java-source/clients" 2>/dev/null &&
-		mvn -q -B -f "$dir/java-source/clients/java/pom.xml" -DskipTests package &&
-		cp "$dir"/java-source/clients/java/target/conformance.jar "$dir/java/"
+	mkdir -p "$dir/java" "$dir/java-source" &&
+		(cd "$here/.." && tar cf - --exclude target clients/java proto) | tar xf - -C "$dir/java-source" &&
+		mvn -q -B -f "$dir/java-source/clients/java/pom.xml" -DskipTests package dependency:copy-dependencies -DoutputDirectory="$dir/java" &&
+		cp "$dir"/java-source/clients/java/target/*.jar "$dir/java/"
 }
 
 for language in ${*:-python typescript java}; do

@@ -36,7 +36,7 @@ var languages = []language{
 	{name: "python-async", command: installed("python", "bin/python", "clients/python/tests/program.py", "--async")},
 	{name: "typescript", command: installed("typescript", "node", "build/test/program.js")},
 	{name: "typescript-web", command: installed("typescript", "node", "build/test/program.js", "--web"), noDraws: true},
-	{name: "java", command: installed("java", "java", "conformance.jar")},
+	{name: "java", command: installed("java", "java", "", "-XX:TieredStopAtLevel=1", "dev.kuji.Conformance")},
 }
 
 // errMissing says that what a language needs is not here.
@@ -68,15 +68,14 @@ func installed(dir, interpreter, program string, args ...string) func(*testing.T
 		} else if _, err := exec.LookPath(interpreter); err != nil {
 			return nil, fmt.Errorf("%w: %w", errMissing, err)
 		}
+		if program == "" { // Java has a folder of jars
+			return append([]string{interpreter, "-cp", filepath.Join(home, "*")}, args...), nil
+		}
 		path := filepath.Join(home, program)
 		if !exists(path) {
 			path = filepath.Join("..", "..", program)
 		}
-		command := []string{interpreter}
-		if strings.HasSuffix(path, ".jar") {
-			command = append(command, "-jar")
-		}
-		return append(append(command, path), args...), nil
+		return append([]string{interpreter, path}, args...), nil
 	}
 }
 
