@@ -107,6 +107,7 @@ nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulato
 	for dir in bench/peers bench/rivals tools/release tools/deploy; do (cd $$dir && go vet ./...) || exit 1; done
 	dir=$$(mktemp -d) && (cd tools/release && go run . -repo ../.. -dist $$dir/dist -check) && rm -r $$dir
 	go generate ./... && git diff --exit-code
+	proto/check.sh
 	go test -race -count=1 -timeout 60m ./...
 	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -injections 1000 -idle 10000 -greed 16
 	go test -count=1 -timeout 30m -v ./internal/enginetest -run 'TestManyDue' -due 1000000

@@ -12,6 +12,7 @@ import (
 	"connectrpc.com/grpchealth"
 	"connectrpc.com/grpcreflect"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -32,6 +33,7 @@ type endpoint struct {
 	turns     *admission.Budget   // its requests or answers can be large, so they take turns; nil if they cannot
 	stream    bool                // its body, or its answer, is a stream of messages
 	bidi      bool                // its body is
+	get       bool                // it also works with GET
 	types     []string            // that its body can be of; nil: the handler says
 	limit     int64               // of a request's body, in bytes; not if bidi
 	handler   http.Handler
@@ -144,6 +146,8 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 			if e.stream = e.bidi || m.IsStreamingServer(); e.stream {
 				e.types = streamTypes
 			}
+			o, _ := m.Options().(*descriptorpb.MethodOptions)
+			e.get = o.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
 		}
 	}
 	path, h := grpchealth.NewHandler(&health{s: s, services: names}, options)
@@ -182,6 +186,11 @@ var (
 
 // wrongType refuses a body of a type that Connect does not take, because Connect would not say why.
 func (e *endpoint) wrongType(r *http.Request) *connect.Error {
+	if e.get && r.Method == http.MethodGet {
+		if got := r.URL.Query().Get("encoding"); got != "json" && got != "proto" {
+			return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("encoding in the query is %.80q, want json or proto", got))
+		}
+	}
 	if e.types == nil || r.Method != http.MethodPost || e.bidi && r.ProtoMajor < 2 { // Connect refuses the latter with HTTP 505
 		return nil
 	}

@@ -105,19 +105,25 @@ func (d *document) paths() (*object, []string) {
 				streams = append(streams, string(m.Desc.Name()))
 				continue
 			}
-			paths.set(fmt.Sprintf("/%s/%s", s.Desc.FullName(), m.Desc.Name()), obj("post", d.operation(s, m)))
+			path := obj()
+			if m.Desc.Options().(*descriptorpb.MethodOptions).GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS {
+				path.set("get", d.operation(s, m, true))
+			}
+			path.set("post", d.operation(s, m, false))
+			paths.set(fmt.Sprintf("/%s/%s", s.Desc.FullName(), m.Desc.Name()), path)
 		}
 	}
 	return paths, streams
 }
 
-func (d *document) operation(s *protogen.Service, m *protogen.Method) *object {
+// operation describes a call: with the request in its body, or in the query of a GET.
+func (d *document) operation(s *protogen.Service, m *protogen.Method, get bool) *object {
 	o := m.Desc.Options().(*descriptorpb.MethodOptions)
 	role, _ := proto.GetExtension(o, kujiv1.E_Role).(kujiv1.Role)
 	kind := "It changes something. With a request id it can be sent again: it happens once."
 	switch o.GetIdempotencyLevel() {
 	case descriptorpb.MethodOptions_NO_SIDE_EFFECTS:
-		kind = "It changes nothing, and also works with GET, as the Connect protocol defines it."
+		kind = "It changes nothing."
 	case descriptorpb.MethodOptions_IDEMPOTENT:
 		kind = "Made again, it changes nothing more."
 	}
@@ -125,12 +131,22 @@ func (d *document) operation(s *protogen.Service, m *protogen.Method) *object {
 	body := func(name string) *object {
 		return obj("application/json", obj("schema", d.ref(name)))
 	}
+	id, request := string(s.Desc.Name())+"_"+string(m.Desc.Name()), obj("required", true, "content", body(string(m.Input.Desc.FullName())))
+	var parameters any
+	if get {
+		id, request = id+"_get", nil
+		parameters = list([]*object{
+			obj("name", "encoding", "in", "query", "required", true, "schema", obj("type", "string", "enum", []string{"json"})),
+			obj("name", "message", "in", "query", "required", true, "description", "The request, as JSON.", "content", body(string(m.Input.Desc.FullName()))),
+		}, func(o *object) any { return o })
+	}
 	return obj(
-		"operationId", string(s.Desc.Name())+"_"+string(m.Desc.Name()),
+		"operationId", id,
 		"tags", []string{string(s.Desc.Name())},
 		"summary", string(m.Desc.Name()),
 		"description", text(m.Comments.Leading)+"\n"+kind+" For keys with "+rights[role]+".",
-		"requestBody", obj("required", true, "content", body(string(m.Input.Desc.FullName()))),
+		"parameters", parameters,
+		"requestBody", request,
 		"responses", obj(
 			"200", obj("description", "The answer. A status other than STATUS_OK is one, too.", "content", body(string(m.Output.Desc.FullName()))),
 			"default", obj("description", "An error: nothing was done, or nobody knows.", "content", obj("application/json", obj("schema", obj("$ref", "#/components/schemas/connect.Error")))),

@@ -55,7 +55,7 @@ func obj(pairs ...any) *object {
 }
 
 func (o *object) set(key string, value any) {
-	if value == nil || value == "" {
+	if o, ok := value.(*object); value == nil || value == "" || ok && o == nil {
 		return
 	}
 	var k, v yaml.Node
