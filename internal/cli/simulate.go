@@ -24,6 +24,7 @@ import (
 type simulateFlags struct {
 	simulate.Config
 	csv, html string
+	language  string // of names on the page
 	days      float64
 	progress  []string
 }
@@ -66,6 +67,7 @@ func simulateCommand(a *app) *cobra.Command {
 	flags.BoolVar(&f.Independent, "independent", false, "every player has stock of their own, as if alone")
 	flags.StringVar(&f.csv, "csv", "", "also write the report as CSV into this `file`")
 	flags.StringVar(&f.html, "html", "", "also write the report as a web page with plots into this `file`")
+	flags.StringVar(&f.language, "language", "", "of names on the page: a `tag` such as de or ja (default: that of the catalog)")
 	return cmd
 }
 
@@ -96,7 +98,7 @@ func runSimulation(ctx context.Context, a *app, file string, f *simulateFlags) e
 		return err
 	}
 	out := &simulationJSON{file, report}
-	if err := errors.Join(writeFile(f.csv, out.csv), writeFile(f.html, out.html)); err != nil {
+	if err := errors.Join(writeFile(f.csv, out.csv), writeFile(f.html, func() ([]byte, error) { return out.html(c, f.language) })); err != nil {
 		return err
 	}
 	return a.print(out, func(w io.Writer) { printSimulation(w, out) })

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/chart"
+	"github.com/kuji-dev/kuji/internal/disclosure"
 	"github.com/kuji-dev/kuji/internal/simulate"
 )
 
@@ -19,15 +21,14 @@ import (
 var simulationText string
 
 var simulationPage = template.Must(template.New("simulation").Funcs(template.FuncMap{
-	"style": func() template.CSS { return chart.Style },
+	"style": func() template.CSS { return chart.Style }, "palette": func() template.CSS { return disclosure.Palette(":root") },
 	"facts": (*simulationJSON).facts, "sections": (*simulationJSON).sections, "lower": strings.ToLower,
 }).Parse(simulationText))
 
-// html writes the report as a page.
-func (r *simulationJSON) html() ([]byte, error) {
-	published := *r // it says which file it is of, and not in which folder that was
-	published.File = filepath.Base(r.File)
-	return render(simulationPage, &published)
+// html writes the report as a page, with names in a language.
+func (r *simulationJSON) html(c *catalog.Catalog, language string) ([]byte, error) {
+	// It says which file it is of, and not in which folder that was.
+	return render(simulationPage, &simulationJSON{filepath.Base(r.File), named(r.Report, c, language)})
 }
 
 // maxChartRows is the most entries in a chart of odds.
@@ -61,9 +62,9 @@ func oddsChart(all []simulate.Odds) (template.HTML, error) {
 	on := func(v float64) float64 { return min(max(v, low), high) }
 	for i, o := range rows {
 		y := float64(i)
-		name := when(o.Pool != rows[0].Pool, o.Pool+" / ") + o.Entry
-		if len(name) > 32 {
-			name = name[:30] + "…"
+		name := o.Entry
+		if runes := []rune(name); len(runes) > 28 {
+			name = string(runes[:27]) + "…"
 		}
 		c.Y.Ticks = append(c.Y.Ticks, chart.Tick{At: y, Label: name})
 		if o.Wanted > 0 {

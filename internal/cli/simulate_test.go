@@ -108,3 +108,34 @@ func TestSimulationPage(t *testing.T) {
 		}
 	}
 }
+
+// TestSimulationNames: the page has names in a language in place of ids, the rarest first; what a terminal and scripts
+// get keeps the ids.
+func TestSimulationNames(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, examples.Files); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	a := &app{stdout: &out, stderr: &out, getenv: func(string) string { return "" }}
+	file := filepath.Join(dir, "page.html")
+	args := []string{"simulate", filepath.Join(dir, "quests.yaml"), "--pool", "mine", "--players", "20", "--draws", "40", "--rate", "100", "--until", "gem", "--html", file, "--language", "de", "--progress", "login=1/day"}
+	if code := a.run(t.Context(), args); code != exitOK {
+		t.Fatalf("exits with %d\n%s", code, out.Bytes())
+	}
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Simulation of Bergwerk", "Aufträge (quests.yaml)", "Erz ×1–3", "Until Edelstein", "Bis morgen"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if gem, ore := strings.Index(string(page), "<td>Edelstein</td>"), strings.Index(string(page), "<td>Erz ×1–3</td>"); gem < 0 || ore < gem {
+		t.Errorf("what is rare stands at %d, what is common at %d", gem, ore)
+	}
+	if !strings.Contains(out.String(), "mine") || strings.Contains(out.String(), "Bergwerk") {
+		t.Errorf("the terminal shows\n%s", out.String())
+	}
+}

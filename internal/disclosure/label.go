@@ -78,6 +78,26 @@ func (l *Labels) Item(id string) string {
 	return id
 }
 
+// Quest returns the name of a quest.
+func (l *Labels) Quest(id string) string {
+	for i := range l.c.Quests {
+		if q := &l.c.Quests[i]; q.ID == id {
+			return cmp.Or(catalog.Displayed{Name: q.Name, Display: &q.Display}.In(l.languages).Name, id)
+		}
+	}
+	return id
+}
+
+// Counter returns the name of a counter.
+func (l *Labels) Counter(id string) string {
+	for i := range l.c.Counters {
+		if k := &l.c.Counters[i]; k.ID == id {
+			return cmp.Or(catalog.Displayed{Name: k.Name, Display: &k.Display}.In(l.languages).Name, id)
+		}
+	}
+	return id
+}
+
 // Pool returns the name of a pool.
 func (l *Labels) Pool(id string) string {
 	if p := l.pools[id]; p != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -92,7 +93,11 @@ type Heads struct{ Intro, Entry, First, Exactly, Times, LongRun, Rules, Hash str
 
 func (s *shown) Words() Heads {
 	w := s.words
-	return Heads{w.Intro, w.Entry, w.First, w.Exactly, w.Times, w.LongRun, w.Rules, w.Hash}
+	intro := w.Intro
+	if slices.ContainsFunc(s.Pools, func(p Pool) bool { return len(p.Counts) > 0 }) {
+		intro += w.IntroWithin
+	}
+	return Heads{intro, w.Entry, w.First, w.Exactly, w.Times, w.LongRun, w.Rules, w.Hash}
 }
 
 func (s *shown) VersionText() string           { return fill(s.words.Version, s.Version, s.Realm) }

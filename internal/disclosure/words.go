@@ -9,7 +9,7 @@ import (
 type words struct {
 	Language string
 
-	Odds, Of, Version, Hash, Intro                         string
+	Odds, Of, Version, Hash, Intro, IntroWithin            string
 	Price, Free, Or                                        string
 	Entry, First, Exactly, Times, LongRun, DrawOf, InDraws string
 	NotComputed, NoLongRun, NoRequest                      string
@@ -38,9 +38,9 @@ var inLanguages = [...]words{{
 	Odds:     "Odds", Of: "Odds – %s",
 	Version: "Catalog version %d of realm %s", Hash: "SHA-256",
 	Intro: "The odds are exact, through all pools that a pool leads to. First draw: of a player who has never drawn, with the stock as declared. " +
-		"Long run: how many times a draw takes the entry on average, when a player draws again and again, in requests for one, while stock, codes and budgets last; pity raises it. " +
-		"In 10: how many times a first request for ten draws takes the entry on average, where something is guaranteed within it; a draw of 10: a tenth of that.",
-	Price: "A draw costs %s.", Free: "nothing", Or: " or ",
+		"Long run: how many times a draw takes the entry on average, when a player draws again and again, in requests for one, while stock, codes and budgets last; pity raises it.",
+	IntroWithin: " In 10: how many times a first request for ten draws takes the entry on average, where something is guaranteed within it; a draw of 10: a tenth of that.",
+	Price:       "A draw costs %s.", Free: "nothing", Or: " or ",
 	Entry: "You get", First: "First draw", Exactly: "Exactly", Times: "Times in it", LongRun: "Long run", DrawOf: "A draw of %d", InDraws: "In %d",
 	NotComputed: "The odds are not computed: %s", NoLongRun: "Long run: %s.", NoRequest: "Not computed: requests for %d draws: %v.",
 	Code: "a code of %s", From: "a draw from %s", Nothing: "nothing (%s)",
@@ -56,9 +56,9 @@ var inLanguages = [...]words{{
 	Odds:     "Chancen", Of: "Chancen – %s",
 	Version: "Katalogversion %d des Realms %s", Hash: "SHA-256",
 	Intro: "Die Chancen sind exakt, durch alle Pools, zu denen ein Pool führt. Erster Zug: für jemanden, der noch nie gezogen hat, mit dem angegebenen Vorrat. " +
-		"Auf Dauer: wie oft ein Zug den Eintrag im Mittel bringt, wenn man immer wieder einzeln zieht, solange Vorrat, Codes und Budgets reichen; Pity erhöht das. " +
-		"In 10: wie oft eine erste Anfrage mit zehn Zügen den Eintrag im Mittel bringt, wo darin etwas garantiert ist; ein Zug von 10: ein Zehntel davon.",
-	Price: "Ein Zug kostet %s.", Free: "nichts", Or: " oder ",
+		"Auf Dauer: wie oft ein Zug den Eintrag im Mittel bringt, wenn man immer wieder einzeln zieht, solange Vorrat, Codes und Budgets reichen; Pity erhöht das.",
+	IntroWithin: " In 10: wie oft eine erste Anfrage mit zehn Zügen den Eintrag im Mittel bringt, wo darin etwas garantiert ist; ein Zug von 10: ein Zehntel davon.",
+	Price:       "Ein Zug kostet %s.", Free: "nichts", Or: " oder ",
 	Entry: "Du erhältst", First: "Erster Zug", Exactly: "Genau", Times: "Wie oft darin", LongRun: "Auf Dauer", DrawOf: "Ein Zug von %d", InDraws: "In %d",
 	NotComputed: "Die Chancen sind nicht berechnet: %s", NoLongRun: "Auf Dauer: %s.", NoRequest: "Nicht berechnet: Anfragen mit %d Zügen: %v.",
 	Code: "ein Code aus %s", From: "ein Zug aus %s", Nothing: "nichts (%s)",
@@ -74,9 +74,9 @@ var inLanguages = [...]words{{
 	Odds:     "提供割合", Of: "提供割合 – %s",
 	Version: "レルム %[2]s のカタログ第 %[1]d 版", Hash: "SHA-256",
 	Intro: "確率は、つながる抽選プールまで含めて正確に計算しています。初回：一度も引いていないプレイヤーが、表示どおりの在庫で引く場合。" +
-		"長期：在庫・コード・予算があるかぎり 1 回ずつ引き続けたときに、1 回あたり平均で出る回数（天井を含む）。" +
-		"10 回中：保証のある初回の 10 連で平均何回出るか。10 連の 1 回：その 10 分の 1。",
-	Price: "1 回の価格：%s", Free: "無料", Or: " または ",
+		"長期：在庫・コード・予算があるかぎり 1 回ずつ引き続けたときに、1 回あたり平均で出る回数（天井を含む）。",
+	IntroWithin: "10 回中：保証のある初回の 10 連で平均何回出るか。10 連の 1 回：その 10 分の 1。",
+	Price:       "1 回の価格：%s", Free: "無料", Or: " または ",
 	Entry: "内容", First: "初回", Exactly: "正確な値", Times: "1 回中の回数", LongRun: "長期", DrawOf: "%d 連の 1 回", InDraws: "%d 回中",
 	NotComputed: "確率は計算されていません：%s", NoLongRun: "長期：%s", NoRequest: "計算されていません：%d 回まとめて引く場合：%v",
 	Code: "%s のコード", From: "%s から抽選", Nothing: "なし（%s）",
