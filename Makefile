@@ -105,6 +105,7 @@ nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulato
 	for target in linux/arm64 darwin/arm64 windows/amd64; do GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build -o /dev/null ./... || exit 1; done
 	GOARCH=386 CGO_ENABLED=0 go vet ./...
 	for dir in bench/peers bench/rivals tools/release tools/deploy; do (cd $$dir && go vet ./...) || exit 1; done
+	for dir in tools/release tools/deploy; do (cd $$dir && go test -count=1 -timeout 20m -v .) || exit 1; done
 	dir=$$(mktemp -d) && (cd tools/release && go run . -repo ../.. -dist $$dir/dist -check) && rm -r $$dir
 	go generate ./... && git diff --exit-code
 	proto/check.sh

@@ -133,10 +133,8 @@ func create(name string, fill func(io.Writer) error) error {
 
 func (b *build) tarGz(name string, all []entry) error {
 	return create(b.out("%s", name), func(w io.Writer) error {
-		z, err := gzip.NewWriterLevel(w, gzip.BestCompression) // without a name and a time in its header
-		if err != nil {
-			return err
-		}
+		// Without a name and a time in its header. The highest level gives 0.4 % more in four times the time.
+		z := gzip.NewWriter(w)
 		return errors.Join(writeTar(z, all, b.source.time), z.Close())
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/pem"
 	"fmt"
@@ -154,5 +153,5 @@ func (b *build) layer(all []entry) (v1.Layer, error) {
 	if err := create(f.Name(), func(w io.Writer) error { return writeTar(w, all, b.source.time) }); err != nil {
 		return nil, err
 	}
-	return tarball.LayerFromFile(f.Name(), tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression))
+	return tarball.LayerFromFile(f.Name(), tarball.WithMediaType(types.OCILayer))
 }

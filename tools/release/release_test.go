@@ -359,6 +359,9 @@ func TestInstall(t *testing.T) {
 		})
 	}
 	t.Run("lintian", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("takes a while: left out with -short")
+		}
 		if _, err := exec.LookPath("lintian"); err != nil {
 			t.Skip("lintian is not installed")
 		}

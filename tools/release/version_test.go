@@ -11,6 +11,9 @@ import (
 // TestVersions builds the binary as people do, and asks it which version it is: from a commit with a tag,
 // from one with changes that no commit has, and without git.
 func TestVersions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links three binaries: left out with -short")
+	}
 	clone := filepath.Join(t.TempDir(), "kuji")
 	if _, err := cloneOf(t.Context(), "../..", clone); err != nil {
 		t.Fatal(err)
