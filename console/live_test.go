@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/console"
 	"github.com/kuji-dev/kuji/internal/proxy"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -273,6 +274,33 @@ func TestProof(t *testing.T) {
 	p.set("[name=receipt]", `{"receipt": {"position": "99999"}}`)
 	p.press("form .button.primary")
 	p.has("#steps", "There is no event 0 at position 99,999")
+}
+
+// TestDisclosure: what is published is shown by version and language, and is there to be embedded.
+func TestDisclosure(t *testing.T) {
+	t.Parallel()
+	s := open(t, true, festival)
+	c, err := catalog.Parse([]byte(strings.Replace(string(festival), "weight: 80", "weight: 60", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.realm().Apply(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	p := browse(t, s.address, wide, "/disclosure")
+	p.enter("watcher")
+	p.has("main", "Hoshimi of the Lanterns")
+	p.has("main", "75%")
+	p.has("#disclosure", "Version 2")
+	p.set("input[name=version]", "1")
+	p.has("main", "80%")
+	p.set("input[name=disclosure-language]", "ja")
+	p.has("main", "灯籠の星見")
+	p.has("main", "Copy the HTML") // the page's own language is as it was
+	p.accessible("disclosure")
+	eval[any](p, "navigator.clipboard.writeText = async (text) => { window.copied = text }")
+	p.press("#disclosure .button")
+	p.until("window.copied?.includes('灯籠の星見') && !window.copied.includes('<script')")
 }
 
 // TestSHA256: the page's own SHA-256 is that of the browser, for every length around its blocks.
