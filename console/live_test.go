@@ -87,7 +87,7 @@ func drawing(t *testing.T, s *site, pools []string, each int, pause time.Duratio
 		for n := 0; ctx.Err() == nil; {
 			var batch []kuji.Request
 			for range each {
-				batch = append(batch, kuji.Draw{ID: fmt.Sprintf("live-%d-%d", each, n), Player: fmt.Sprintf("player-%04d", n%5000), Pool: pools[n%len(pools)], Count: 1})
+				batch = append(batch, kuji.Draw{ID: fmt.Sprintf("live-%d-%d", each, n), Player: fmt.Sprintf("visitor-%04d", n%5000), Pool: pools[n%len(pools)], Count: 1})
 				n++
 			}
 			if _, err := s.realm().DoAll(ctx, batch); err != nil && ctx.Err() == nil {
