@@ -321,6 +321,34 @@ func TestSHA256(t *testing.T) {
 	}
 }
 
+// TestDiff: what a diff takes out and leaves is the one text, what it puts in and leaves the other, and it
+// is no longer than it must be.
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	s := open(t, false, nil)
+	p := browse(t, s.address, wide, "/proof")
+	p.has("main", "Proof")
+	if wrong := eval[string](p, `import("`+console.Path+`diff.js").then(({ diff, folded }) => {
+		const some = () => Array.from({length: Math.floor(Math.random() * 12)}, () => "abcd"[Math.floor(Math.random() * 4)]);
+		const common = (a, b) => { // the longest common part, by the textbook
+			const n = a.map(() => b.map(() => 0));
+			for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--)
+				n[i][j] = a[i] === b[j] ? 1 + (n[i + 1]?.[j + 1] ?? 0) : Math.max(n[i + 1]?.[j] ?? 0, n[i][j + 1] ?? 0);
+			return n[0]?.[0] ?? 0;
+		};
+		for (let i = 0; i < 2000; i++) {
+			const a = ["x", ...some()], b = ["y", ...some()];
+			const lines = diff(a.join("\n"), b.join("\n"));
+			const left = lines.filter((l) => l.sign !== "+").map((l) => l.text).join("\n"), right = lines.filter((l) => l.sign !== "-").map((l) => l.text).join("\n");
+			if (left !== a.join("\n") || right !== b.join("\n") || lines.filter((l) => l.sign === " ").length !== common(a, b)) return JSON.stringify([a, b, lines]);
+			if (folded(lines).reduce((n, l) => n + (l.skipped ?? 1), 0) !== lines.length) return "folded " + JSON.stringify(lines);
+		}
+		return "";
+	})`); wrong != "" {
+		t.Error(wrong)
+	}
+}
+
 // TestZone: moments are shown in the viewer's zone.
 func TestZone(t *testing.T) {
 	t.Parallel()
