@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -274,6 +275,38 @@ func TestProof(t *testing.T) {
 	p.set("[name=receipt]", `{"receipt": {"position": "99999"}}`)
 	p.press("form .button.primary")
 	p.has("#steps", "There is no event 0 at position 99,999")
+}
+
+// TestOperations: keys are named with what they may, and never shown; codes, refusals and slow calls are
+// counted; a pool has its budgets and moments.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	s := open(t, true, festival)
+	if _, err := s.realm().Codes().Import(t.Context(), "ten-percent", []string{"AAA-1", "AAA-2"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.rewards("ops").Consume(t.Context(), &kujiv1.ConsumeRequest{RequestId: "poor", Player: "ann", Items: []*kujiv1.Stack{{Item: "plate", Quantity: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	p := browse(t, s.address, wide, "/operations")
+	p.enter("ops")
+	p.has("#keys", "support read")
+	p.has("#keys", "Pools: box")
+	p.has("#codes", "ten-percent 2 of 2 left")
+	p.has("#refusals", "too few items 1")
+	p.until("document.querySelector('#slow tbody, #slow p')")
+	for _, k := range keyed {
+		name := strings.Fields(k)[1]
+		if eval[bool](p, fmt.Sprintf("document.body.innerText.includes(%s) || document.body.innerText.includes(%s)", quote("key-of-"+name), quote(fmt.Sprintf("%x", sha256.Sum256([]byte("key-of-"+name)))[:16]))) {
+			t.Errorf("the key %s, or its hash, is shown", name)
+		}
+	}
+	p.accessible("operations")
+	p.visit("/pools/splash")
+	p.has("main", "Budget, a day: Cash back 50,000 of 50,000 left")
+	p.has("main", "Winning moments")
+	p.has("main", "19-23 ×5")
+	p.accessible("pool with moments")
 }
 
 // TestDisclosure: what is published is shown by version and language, and is there to be embedded.
