@@ -39,6 +39,7 @@ function edits(left, right, x0, x1, y0, y1, most) {
   return [...Array(n).keys()].map((i) => ["-", x0 + i, 0]).concat([...Array(m).keys()].map((j) => ["+", 0, y0 + j]));
 }
 
+// back follows the edits from the end to the beginning.
 function back(trace, n, m, x0, y0) {
   const out = [];
   let x = n;
@@ -47,9 +48,11 @@ function back(trace, n, m, x0, y0) {
     const v = trace[d];
     const k = x - y;
     const down = k === -d || (k !== d && (v.get(k - 1) ?? -1) < (v.get(k + 1) ?? -1));
-    const px = d === 0 ? 0 : down ? v.get(k + 1) ?? 0 : v.get(k - 1) ?? 0;
-    const py = d === 0 ? 0 : px - (down ? k + 1 : k - 1);
-    while (x > px && y > py && x > 0 && y > 0 && (d === 0 || x - (down ? 0 : 1) > px || y - (down ? 1 : 0) > py)) out.push([" ", x0 + --x, y0 + --y]);
+    const fromX = d === 0 ? 0 : down ? v.get(k + 1) ?? 0 : v.get(k - 1) ?? 0;
+    const fromY = d === 0 ? 0 : fromX - (down ? k + 1 : k - 1);
+    const afterX = fromX + (d > 0 && !down ? 1 : 0); // where the edit led, before lines that are the same
+    const afterY = fromY + (d > 0 && down ? 1 : 0);
+    while (x > afterX && y > afterY) out.push([" ", x0 + --x, y0 + --y]);
     if (d === 0) break;
     if (down) out.push(["+", 0, y0 + --y]);
     else out.push(["-", x0 + --x, 0]);

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/console"
 	"github.com/kuji-dev/kuji/internal/proxy"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -86,7 +88,7 @@ func drawing(t *testing.T, s *site, pools []string, each int, pause time.Duratio
 		for n := 0; ctx.Err() == nil; {
 			var batch []kuji.Request
 			for range each {
-				batch = append(batch, kuji.Draw{ID: fmt.Sprintf("live-%d-%d", each, n), Player: fmt.Sprintf("player-%04d", n%5000), Pool: pools[n%len(pools)], Count: 1})
+				batch = append(batch, kuji.Draw{ID: fmt.Sprintf("live-%d-%d", each, n), Player: fmt.Sprintf("visitor-%04d", n%5000), Pool: pools[n%len(pools)], Count: 1})
 				n++
 			}
 			if _, err := s.realm().DoAll(ctx, batch); err != nil && ctx.Err() == nil {
@@ -275,6 +277,65 @@ func TestProof(t *testing.T) {
 	p.has("#steps", "There is no event 0 at position 99,999")
 }
 
+// TestOperations: keys are named with what they may, and never shown; codes, refusals and slow calls are
+// counted; a pool has its budgets and moments.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	s := open(t, true, festival)
+	if _, err := s.realm().Codes().Import(t.Context(), "ten-percent", []string{"AAA-1", "AAA-2"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.rewards("ops").Consume(t.Context(), &kujiv1.ConsumeRequest{RequestId: "poor", Player: "ann", Items: []*kujiv1.Stack{{Item: "plate", Quantity: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	p := browse(t, s.address, wide, "/operations")
+	p.enter("ops")
+	p.has("#keys", "support read")
+	p.has("#keys", "Pools: box")
+	p.has("#codes", "ten-percent 2 of 2 left")
+	p.has("#refusals", "too few items 1")
+	p.until("document.querySelector('#slow tbody, #slow p')")
+	for _, k := range keyed {
+		name := strings.Fields(k)[1]
+		if eval[bool](p, fmt.Sprintf("document.body.innerText.includes(%s) || document.body.innerText.includes(%s)", quote("key-of-"+name), quote(fmt.Sprintf("%x", sha256.Sum256([]byte("key-of-"+name)))[:16]))) {
+			t.Errorf("the key %s, or its hash, is shown", name)
+		}
+	}
+	p.accessible("operations")
+	p.visit("/pools/splash")
+	p.has("main", "Budget, a day: Cash back 50,000 of 50,000 left")
+	p.has("main", "Winning moments")
+	p.has("main", "19-23 ×5")
+	p.accessible("pool with moments")
+}
+
+// TestDisclosure: what is published is shown by version and language, and is there to be embedded.
+func TestDisclosure(t *testing.T) {
+	t.Parallel()
+	s := open(t, true, festival)
+	c, err := catalog.Parse([]byte(strings.Replace(string(festival), "weight: 80", "weight: 60", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.realm().Apply(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	p := browse(t, s.address, wide, "/disclosure")
+	p.enter("watcher")
+	p.has("main", "Hoshimi of the Lanterns")
+	p.has("main", "75%")
+	p.has("#disclosure", "Version 2")
+	p.set("input[name=version]", "1")
+	p.has("main", "80%")
+	p.set("input[name=disclosure-language]", "ja")
+	p.has("main", "灯籠の星見")
+	p.has("main", "Copy the HTML") // the page's own language is as it was
+	p.accessible("disclosure")
+	eval[any](p, "navigator.clipboard.writeText = async (text) => { window.copied = text }")
+	p.press("#disclosure .button")
+	p.until("window.copied?.includes('灯籠の星見') && !window.copied.includes('<script')")
+}
+
 // TestSHA256: the page's own SHA-256 is that of the browser, for every length around its blocks.
 func TestSHA256(t *testing.T) {
 	t.Parallel()
@@ -290,6 +351,34 @@ func TestSHA256(t *testing.T) {
 		return wrong.join();
 	})`); wrong != "" {
 		t.Errorf("wrong for lengths %s", wrong)
+	}
+}
+
+// TestDiff: what a diff takes out and leaves is the one text, what it puts in and leaves the other, and it
+// is no longer than it must be.
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	s := open(t, false, nil)
+	p := browse(t, s.address, wide, "/proof")
+	p.has("main", "Proof")
+	if wrong := eval[string](p, `import("`+console.Path+`diff.js").then(({ diff, folded }) => {
+		const some = () => Array.from({length: Math.floor(Math.random() * 12)}, () => "abcd"[Math.floor(Math.random() * 4)]);
+		const common = (a, b) => { // the longest common part, by the textbook
+			const n = a.map(() => b.map(() => 0));
+			for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--)
+				n[i][j] = a[i] === b[j] ? 1 + (n[i + 1]?.[j + 1] ?? 0) : Math.max(n[i + 1]?.[j] ?? 0, n[i][j + 1] ?? 0);
+			return n[0]?.[0] ?? 0;
+		};
+		for (let i = 0; i < 2000; i++) {
+			const a = ["x", ...some()], b = ["y", ...some()];
+			const lines = diff(a.join("\n"), b.join("\n"));
+			const left = lines.filter((l) => l.sign !== "+").map((l) => l.text).join("\n"), right = lines.filter((l) => l.sign !== "-").map((l) => l.text).join("\n");
+			if (left !== a.join("\n") || right !== b.join("\n") || lines.filter((l) => l.sign === " ").length !== common(a, b)) return JSON.stringify([a, b, lines]);
+			if (folded(lines).reduce((n, l) => n + (l.skipped ?? 1), 0) !== lines.length) return "folded " + JSON.stringify(lines);
+		}
+		return "";
+	})`); wrong != "" {
+		t.Error(wrong)
 	}
 }
 

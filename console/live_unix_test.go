@@ -55,7 +55,7 @@ func TestLiveCost(t *testing.T) {
 			report := func(what string, cpu, draws float64) {
 				t.Logf("%-6s %8.0f draws a second, %5.1f %% of a processor", what, draws, 100*cpu)
 			}
-			for range 3 {
+			for range 5 {
 				cpu, draws := during(nil)
 				report("closed", cpu, draws)
 				p := browse(t, s.address, wide, "/pools")

@@ -2,9 +2,8 @@
 import { html, useState } from "../dom.js";
 import { call } from "../api.js";
 import { LANGUAGES, current, num, percent, t } from "../i18n.js";
-import { app, names, rarityStep } from "../store.js";
-import { oddsOf } from "./players.js";
-import { Copy, EntryName, Head, Loading, NotOffered, Thing, download, useApp, useLoad } from "../ui.js";
+import { app, rarityStep } from "../store.js";
+import { Copy, Head, Loading, NotOffered, download, useApp, useLoad } from "../ui.js";
 
 export default function Disclosure() {
   useApp();
@@ -18,7 +17,7 @@ export default function Disclosure() {
 
 function Published({ version, language }) {
   const load = useLoad((signal) => call("GetDisclosure", { realm: app.realm, version, language }, { signal, timeout: 60_000 }), []);
-  if (load.failure?.notOffered) return html`<${NotOffered} what=${t("disclosure.none")} /><${Computed} />`;
+  if (load.failure?.notOffered) return html`<${NotOffered} what=${t("disclosure.none")} />`;
   return html`<${Loading} load=${load}>${(d) => html`<section class="card" id="disclosure"><h2>${t("disclosure.embed")}</h2><p class="muted">${t("disclosure.embedText")}</p>
     <div class="row"><${Copy} text=${d.html ?? ""} label=${t("disclosure.copy")} /><button class="button" type="button" onClick=${() => download(`odds-${app.realm}-${d.version ?? version}.html`, d.html ?? "", "text/html")}>${t("download")}</button>
       <span class="small muted">${t("catalog.version")} ${num(d.version ?? 0)}</span></div></section>
@@ -37,16 +36,4 @@ function DisclosedPool({ p }) {
         return html`<tr key=${`${o.pool}/${o.entry}`}><th scope="row"><span class=${step ? `rarity rarity-${step}` : "break"} title=${o.rarityName || undefined}>${o.name || o.entry}</span></th><td class="num">${percent(o.chance?.value ?? 0)}</td><td class="num">${o.longRun === undefined ? "–" : percent(o.longRun)}</td></tr>`;
       })}</tbody></table></div>
     ${p.longRunUnknown && html`<p class="small muted">${p.longRunUnknown}</p>`}</section>`;
-}
-
-// Computed shows the odds of the catalog in force, for a player who was never seen.
-function Computed() {
-  const pools = names()?.poolIds ?? [];
-  return html`${pools.map((p) => html`<${PoolOdds} key=${p} id=${p} />`)}`;
-}
-
-function PoolOdds({ id }) {
-  const load = useLoad((signal) => oddsOf({ pool: id }, signal), [id]);
-  return html`<section class="card"><h2><${Thing} kind="pools" id=${id} /></h2><${Loading} load=${load}>${({ odds, entries }) => html`<div class="table" tabindex="0" role="region" aria-label=${id}><table><thead><tr><th scope="col">${t("entry")}</th><th scope="col" class="num">${t("odds.chance")}</th></tr></thead>
-    <tbody>${(odds.outcomes ?? []).slice(0, 300).map((o) => html`<tr key=${`${o.pool}/${o.entry}`}><th scope="row"><${EntryName} entry=${o.pool === id ? entries.get(o.entry) : null} id=${o.entry} />${o.pool !== id && html` <span class="id">${o.pool}</span>`}</th><td class="num">${percent(o.chance?.value ?? 0)}</td></tr>`)}</tbody></table></div>`}</${Loading}></section>`;
 }

@@ -118,12 +118,12 @@ function WouldGive({ id, turn }) {
 }
 
 // oddsOf reads the odds of a pool, with what its entries give.
-export async function oddsOf(request, signal) {
+async function oddsOf(request, signal) {
   const [{ odds }, { pool }] = await Promise.all([call("GetOdds", { realm: app.realm, ...request }, { signal }), call("GetPool", { realm: app.realm, pool: request.pool, entryLimit: 1000 }, { signal })]);
   return { odds, entries: new Map((pool.entries ?? []).map((e) => [e.id, e])) };
 }
 
-export function OddsTable({ odds, entries, pool }) {
+function OddsTable({ odds, entries, pool }) {
   const several = (odds.count ?? 1) > 1;
   return html`<div class="stack">
     ${odds.status !== "STATUS_OK" && html`<p class="note warn">${t("odds.wouldFail")} <${StatusChip} status=${odds.status} /> ${odds.subject}</p>`}
@@ -154,7 +154,7 @@ function Why({ player, turn, reverse }) {
 
 const REVERSIBLE = new Set(["grant", "draw", "redeem"]);
 
-export function Events({ events, player, reverse }) {
+function Events({ events, player, reverse }) {
   if (!events.length) return html`<p class="muted">${t("why.none")}</p>`;
   return html`<div class="table" tabindex="0" role="region" aria-label=${t("why.title")}><table class="flow"><thead><tr><th scope="col">${t("why.when")}</th><th scope="col">${t("why.what")}</th><th scope="col" class="num">${t("why.change")}</th><th scope="col">${t("why.who")}</th><th scope="col"><span class="vh">${t("player.actions")}</span></th></tr></thead>
     <tbody>${events.map((e) => html`<tr key=${`${e.position}/${e.index ?? 0}`}>

@@ -61,6 +61,8 @@ function useVisible(p) {
   return box;
 }
 
+const set = (ms) => ms !== undefined && ms !== "0";
+
 const state = (pool, now = Date.now()) => {
   if (pool.internal) return ["", t("pools.internal")];
   if (pool.startsUnixMs && pool.startsUnixMs !== "0" && Number(pool.startsUnixMs) > now) return ["warn", t("pools.startsAt", { time: date(pool.startsUnixMs) })];
@@ -111,7 +113,7 @@ function One({ live, p }) {
       <dl class="stats"><div><dt>${t("pools.drawsASecond")}</dt><dd>${rate === null ? "–" : dec(rate)}</dd></div>
         <div><dt>${t("pools.mode")}</dt><dd class="said">${word("mode", pool.mode)}</dd></div>
         <div><dt>${t("pools.price")}</dt><dd class="said">${(pool.prices ?? []).length ? pool.prices.map((x, i) => html`${i > 0 && ` ${t("or")} `}<${Stacks} items=${x.items} />`) : t("free")}</dd></div>
-        <div><dt>${t("pools.runs")}</dt><dd class="said"><${Time} ms=${pool.startsUnixMs} /> – <${Time} ms=${pool.endsUnixMs} /></dd></div></dl>
+        <div><dt>${t("pools.runs")}</dt><dd class="said">${set(pool.startsUnixMs) || set(pool.endsUnixMs) ? html`<${Time} ms=${pool.startsUnixMs} /> – <${Time} ms=${pool.endsUnixMs} />` : t("pools.always")}</dd></div></dl>
       <${Spark} values=${p.rate.values} label=${t("pools.course", { rate: rate === null ? "–" : dec(rate) })} /></section>
     <section class="card" id="odds-seen"><div class="row apart"><h2>${t("pools.wantedSeen")}</h2>
       <div class="segments" role="group" aria-label=${t("pools.since")}>${["all", "opened"].map((s) => html`<button class="button" type="button" aria-pressed=${String(s === since)} onClick=${() => setSince(s)}>${t(s === "all" ? "pools.sinceEver" : "pools.sinceOpened")}</button>`)}</div></div>
