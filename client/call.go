@@ -38,7 +38,7 @@ func (c *Client) call(next connect.UnaryFunc) connect.UnaryFunc {
 			if err = t.again(timed, err); err == nil {
 				continue
 			}
-			if !t.reached && timed.Err() != nil && ctx.Err() == nil {
+			if !t.reached && up(timed) && ctx.Err() == nil {
 				err = &UnreachableError{err}
 			}
 			effects := req.Spec().IdempotencyLevel != connect.IdempotencyNoSideEffects
@@ -48,6 +48,12 @@ func (c *Client) call(next connect.UnaryFunc) connect.UnaryFunc {
 			return nil, err
 		}
 	}
+}
+
+// up reports whether a context's time is up, also when its timer is late.
+func up(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(end)
 }
 
 // within bounds a context by a timeout, if it is above 0.
@@ -104,15 +110,19 @@ func (t *tries) failed(err error, sent bool) {
 	t.reached = t.reached || sent
 }
 
-// again waits before the next attempt, each time longer, and as long as the server asks for. It returns the error to end with: the last attempt's
-// if that settles it or timed, which bounds all attempts, is up, or that of the caller's context.
+// again waits before the next attempt, each time longer, and as long as the server asks for. It returns the error
+// to end with: the last attempt's if that settles it or timed, which bounds all attempts, is up, or that of the
+// caller's context.
 func (t *tries) again(timed context.Context, err error) error {
 	how := t.judge(err)
 	if t.began.IsZero() {
 		t.began = time.Now()
 	}
-	if !how.again || t.options.Timeout > 0 && time.Since(t.began) >= t.options.Timeout {
+	if !how.again {
 		return err
+	}
+	if up(timed) || t.options.Timeout > 0 && time.Since(t.began) >= t.options.Timeout {
+		return cmp.Or(t.ctx.Err(), err)
 	}
 	if t.ctx.Err() == nil {
 		if how.elsewhere {
@@ -122,7 +132,7 @@ func (t *tries) again(timed context.Context, err error) error {
 			t.options.Retry(fmt.Errorf("%s (%w)", t.what, plainError{err}))
 		}
 	}
-	if end, ok := timed.Deadline(); ok && time.Until(end) < t.asked && t.ctx.Err() == nil {
+	if end, ok := timed.Deadline(); ok && t.asked > 0 && time.Until(end) < t.asked && t.ctx.Err() == nil {
 		return err // the server wants nothing before the time is up
 	}
 	t.pause = min(max(2*t.pause, firstPause), lastPause)

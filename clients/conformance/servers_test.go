@@ -137,7 +137,7 @@ type world struct {
 	sign        ed25519.PrivateKey
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, args ...string) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{admin: "admin-key-of-128-bits-or-more", draw: "draw-key-of-128-bits-or-more", slow: "slow-key-of-128-bits-or-more"}
@@ -156,7 +156,7 @@ func newWorld(t *testing.T) *world {
 		}
 	}
 	w.open = serve(t)
-	w.keyed = serve(t, "--keys", filepath.Join(dir, "keys.txt"))
+	w.keyed = serve(t, append([]string{"--keys", filepath.Join(dir, "keys.txt")}, args...)...)
 	return w
 }
 
