@@ -62,11 +62,7 @@ func oddsChart(all []simulate.Odds) (template.HTML, error) {
 	on := func(v float64) float64 { return min(max(v, low), high) }
 	for i, o := range rows {
 		y := float64(i)
-		name := o.Entry
-		if runes := []rune(name); len(runes) > 28 {
-			name = string(runes[:27]) + "…"
-		}
-		c.Y.Ticks = append(c.Y.Ticks, chart.Tick{At: y, Label: name})
+		c.Y.Ticks = append(c.Y.Ticks, chart.Tick{At: y, Label: short(o.Entry)})
 		if o.Wanted > 0 {
 			c.Thin([][2]float64{{on(o.Wanted), y - 0.45}, {on(o.Wanted), y + 0.45}}, 1)
 		}
@@ -81,6 +77,20 @@ func oddsChart(all []simulate.Odds) (template.HTML, error) {
 		c.Notes = append(c.Notes, fmt.Sprintf("and %d more entries", n))
 	}
 	return c.SVG(false)
+}
+
+// short clips a name to what fits left of a chart: a character of Chinese or Japanese takes the place of two.
+func short(name string) string {
+	width := 0
+	for i, c := range name {
+		if width++; c >= 0x1100 {
+			width++
+		}
+		if width > 28 {
+			return name[:i] + "…"
+		}
+	}
+	return name
 }
 
 // untilChart shows how many of the players have the item after how many draws.
