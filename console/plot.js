@@ -42,18 +42,19 @@ export function Plot({ data, series, time = false, label, format, xFormat }) {
   const latest = useRef(data);
   latest.current = data;
   useEffect(() => {
+    const element = box.current;
+    if (!element) return undefined; // gone before it was shown
     let gone = false;
     let watch;
     library().then((uPlot) => {
       if (gone) return;
       const axis = { stroke: colour("--text-2"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
       plot.current = new uPlot({
-        width: box.current.clientWidth, height: 220, legend: { show: series.length > 1 }, cursor: { drag: { x: false, y: false } },
+        width: element.clientWidth, height: 220, legend: { show: series.length > 1 }, cursor: { drag: { x: false, y: false } },
         scales: { x: { time }, y: { range: (u, low, high) => [0, (high || 1) * 1.1] } },
         axes: [{ ...axis, size: 32, values: xFormat && ((u, vs) => vs.map(xFormat)) }, { ...axis, size: 64, values: format && ((u, vs) => vs.map(format)) }],
         series: [{}, ...series.map((s) => ({ label: s.label, stroke: colour(s.colour ?? "--accent"), width: 2, points: { show: false }, fill: s.fill && `color-mix(in srgb, ${colour(s.colour ?? "--accent")} 12%, transparent)`, dash: s.dash }))],
-      }, latest.current, box.current);
-      const element = box.current;
+      }, latest.current, element);
       watch = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: 220 }));
       watch.observe(element);
     });
