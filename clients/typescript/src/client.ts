@@ -131,14 +131,24 @@ export class Client {
       tries.begin();
       const seen = { sent: true, retryAfter: 0 };
       const stop = new AbortController();
-      const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
-      const watch = () => setTimeout(() => stop.abort(), this.options.silence);
+      let silent = false;
+      // By hand: Node 20 can collect what AbortSignal.any returns while it is waited for.
+      const ended = () => stop.abort(options.signal?.reason);
+      options.signal?.addEventListener("abort", ended);
+      if (options.signal?.aborted) {
+        ended();
+      }
+      const watch = () =>
+        setTimeout(() => {
+          silent = true;
+          stop.abort();
+        }, this.options.silence);
       let silence = watch();
       try {
         const input = (async function* () {
           yield request;
         })();
-        const stream = await this.transport(tries.at, seen).stream(RewardService.method.streamEvents, signal, undefined, this.header(), input);
+        const stream = await this.transport(tries.at, seen).stream(RewardService.method.streamEvents, stop.signal, undefined, this.header(), input);
         for await (const message of stream.message) {
           clearTimeout(silence); // the reader may take its time
           tries = new Tries(this.servers, this.options.timeout, 0);
@@ -151,10 +161,11 @@ export class Client {
         throw new ConnectError("the server ended the feed", Code.Unavailable);
       } catch (e) {
         clearTimeout(silence);
-        const broken = stop.signal.aborted ? new ConnectError("nothing came in time", Code.DeadlineExceeded) : e;
+        const broken = silent ? new ConnectError("nothing came in time", Code.DeadlineExceeded) : e;
         await tries.again(broken, seen, [], false, options.signal);
       } finally {
         clearTimeout(silence);
+        options.signal?.removeEventListener("abort", ended);
         stop.abort(); // also if the reader has enough
       }
     }

@@ -122,10 +122,16 @@ class Draws {
     const session = new Http2SessionManager(baseUrl, { pingIntervalMs: 10_000, pingTimeoutMs: 5_000 });
     const transport = createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: true, sessionManager: session });
     const stop = new AbortController();
-    const signal = this.signal ? AbortSignal.any([this.signal, stop.signal]) : stop.signal;
+    // By hand: Node 20 can collect what AbortSignal.any returns while it is waited for.
+    const ended = () => stop.abort(this.signal?.reason);
+    this.signal?.addEventListener("abort", ended);
+    stop.signal.addEventListener("abort", () => this.signal?.removeEventListener("abort", ended));
+    if (this.signal?.aborted) {
+      ended();
+    }
     const { client, send } = { client: this.client, send: this.send(stop.signal) };
     const answers = (async function* () {
-      const stream = await transport.stream(RewardService.method.streamDraws, signal, undefined, client.header(), send);
+      const stream = await transport.stream(RewardService.method.streamDraws, stop.signal, undefined, client.header(), send);
       yield* stream.message;
     })();
     return { session, stop, answers };
