@@ -148,8 +148,13 @@ export class Client {
         const input = (async function* () {
           yield request;
         })();
-        const stream = await this.transport(tries.at, seen).stream(RewardService.method.streamEvents, stop.signal, undefined, this.header(), input);
-        for await (const message of stream.message) {
+        const stream = await orAborted(this.transport(tries.at, seen).stream(RewardService.method.streamEvents, stop.signal, undefined, this.header(), input), stop.signal);
+        const messages = stream.message[Symbol.asyncIterator]();
+        for (;;) {
+          const { value: message, done } = await orAborted(messages.next(), stop.signal);
+          if (done) {
+            break;
+          }
           clearTimeout(silence); // the reader may take its time
           tries = new Tries(this.servers, this.options.timeout, 0);
           message.events = message.events.filter((e) => last === undefined || e.position > last.position || (e.position === last.position && e.index > last.index));
@@ -170,6 +175,18 @@ export class Client {
       }
     }
   }
+}
+
+/** Settles as p does, or rejects when the signal aborts: a body of fetch does not always settle then. */
+function orAborted<T>(p: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const ended = () => reject(signal.reason);
+    signal.addEventListener("abort", ended);
+    void p.then(resolve, reject).finally(() => signal.removeEventListener("abort", ended));
+    if (signal.aborted) {
+      ended();
+    }
+  });
 }
 
 /** What a method without effects says of itself: MethodOptions.IdempotencyLevel.NO_SIDE_EFFECTS. */
