@@ -301,6 +301,14 @@ func TestOperations(t *testing.T) {
 			t.Errorf("the key %s, or its hash, is shown", name)
 		}
 	}
+	p.set("[name=report]", `{"realms": [{"realm": "default", "ok": true, "position": 14, "draws": 3, "epochs": [{"epoch": 1, "revealed": true}, {"epoch": 2}], "state_hash": "d94a"},
+		{"realm": "other", "ok": false, "error": "position 7: <b>chain</b>"}]}`)
+	p.has("#verify", "default sound")
+	p.has("#verify", "Epochs decided again 1 / 2")
+	p.has("#verify", "other something is wrong")
+	p.has("#verify", "position 7: <b>chain</b>")
+	p.set("[name=report]", "ok")
+	p.has("#verify", "This is no report")
 	p.accessible("operations")
 	p.visit("/pools/splash")
 	p.has("main", "Budget, a day: Cash back 50,000 of 50,000 left")
