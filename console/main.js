@@ -11,8 +11,9 @@ import Catalog from "./pages/catalog.js";
 import Disclosure from "./pages/disclosure.js";
 import Operations from "./pages/operations.js";
 import Proof from "./pages/proof.js";
+import Contract from "./pages/contract.js";
 
-const PAGES = { players: Players, pools: Pools, catalog: Catalog, disclosure: Disclosure, operations: Operations, proof: Proof };
+const PAGES = { players: Players, pools: Pools, catalog: Catalog, disclosure: Disclosure, operations: Operations, proof: Proof, contract: Contract };
 
 // where reads the address: "#/players/ann?realm=summer".
 function where() {

@@ -42,6 +42,8 @@ var shows = []struct{ name, path, selector, text string }{
 	{"disclosure", "/disclosure", "main", "Reed Spear"},
 	{"operations", "/operations", "[data-realm=default]", "Request ids"},
 	{"proof", "/proof/4/0", "#steps", "grant"},
+	{"contract", "/contract", "main", "STATUS_SOLD_OUT"},
+	{"call", "/contract/call/kuji.v1.RewardService%2FGetPool", "main", "entryOffset"},
 }
 
 // TestPages: each page is complete, fits in 360 px, and has nothing that axe-core finds, in light and dark.

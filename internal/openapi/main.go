@@ -28,18 +28,58 @@ func main() {
 		if err := e.Encode(root); err != nil {
 			return err
 		}
-		var all any
-		if err := root.Decode(&all); err != nil {
+		var data bytes.Buffer
+		if err := writeJSON(&data, root); err != nil {
 			return err
 		}
-		data, err := json.Marshal(all)
-		if err != nil {
-			return err
-		}
+		data.WriteByte('\n')
 		_, wrote := p.NewGeneratedFile("openapi.yaml", "").Write(b.Bytes())
-		_, err = p.NewGeneratedFile("openapi.json", "").Write(append(data, '\n'))
+		_, err := p.NewGeneratedFile("openapi.json", "").Write(data.Bytes())
 		return errors.Join(wrote, err)
 	})
+}
+
+// writeJSON writes what a node has, with its keys in order.
+func writeJSON(b *bytes.Buffer, n *yaml.Node) error {
+	switch n.Kind {
+	case yaml.MappingNode:
+		b.WriteByte('{')
+		for i := 0; i < len(n.Content); i += 2 {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			key, err := json.Marshal(n.Content[i].Value)
+			if err != nil {
+				return err
+			}
+			b.Write(key)
+			b.WriteByte(':')
+			if err := writeJSON(b, n.Content[i+1]); err != nil {
+				return err
+			}
+		}
+		b.WriteByte('}')
+	case yaml.SequenceNode:
+		b.WriteByte('[')
+		for i, one := range n.Content {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := writeJSON(b, one); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+	default:
+		var value any
+		if err := n.Decode(&value); err != nil {
+			return err
+		}
+		data, err := json.Marshal(value)
+		b.Write(data)
+		return err
+	}
+	return nil
 }
 
 // object is a mapping whose keys keep their order.

@@ -1,0 +1,36 @@
+package console_test
+
+import "testing"
+
+// TestContract: every call is found and described, types lead to types, what only reads can be sent, and
+// what changes something cannot.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	s := open(t, true, festival)
+	p := browse(t, s.address, wide, "/contract")
+	p.enter("ops")
+	p.has("main", "unavailable 503")
+	p.has("main", "REASON_UNKNOWN_OUTCOME")
+	p.set("[name=find]", "/GetPool")
+	p.until("!document.querySelector('a[href*=GetPlayer]')")
+	p.press("a[href*=GetPool]")
+	p.has("main", "How many entries to skip.")
+	p.set("[name=body]", `{"pool": "box", "stale": true}`)
+	p.press("form .button.primary")
+	p.has("#answer", `"name": "Harvest Moon, box 1"`)
+	p.set("[name=body]", `{"pool": "no-such"}`)
+	p.press("form .button.primary")
+	p.has("main", "no-such")
+	p.set("[name=body]", `{`)
+	p.press("form .button.primary")
+	p.has("main", "JSON")
+	p.visit("/contract/type/kuji.v1.PoolMode")
+	p.has("main", "POOL_MODE_RAFFLE Odds by remaining stock")
+	p.visit("/contract/call/kuji.v1.RewardService%2FDraw")
+	p.has("main", "It changes something")
+	if eval[bool](p, "!!document.querySelector('form .button.primary')") {
+		t.Error("a draw can be sent from the page of the API")
+	}
+	p.visit("/contract/call/nothing")
+	p.has("main", "Nothing is called so.")
+}
