@@ -62,7 +62,7 @@ func (d *document) field(f *protogen.Field) *object {
 
 // value describes one value of a field.
 func (d *document) value(f *protogen.Field) *object {
-	integer := func(from, to any) *object { return obj("type", "integer", "minimum", from, "maximum", to) }
+	integer := func(from, to int64) *object { return obj("type", "integer", "minimum", from, "maximum", to) }
 	switch f.Desc.Kind() {
 	case protoreflect.BoolKind:
 		return obj("type", "boolean")
