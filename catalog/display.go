@@ -260,21 +260,6 @@ func turns(s string) bool {
 
 const turning = "it has characters that change the direction of texts"
 
-// shownProblem is textProblem for texts that are shown.
-func shownProblem(s string) string {
-	if wrong := textProblem(s); wrong != "" || !turns(s) {
-		return wrong
-	}
-	return turning
-}
-
-// oneName is a name in one language. Names that older builds took can have characters that turn texts around.
-var oneName = func() *scalar[string] {
-	s := *displayName
-	s.parse = func(text string) (string, string, bool) { return text, shownProblem(text), true }
-	return &s
-}()
-
 var oneDescription = &scalar[string]{
 	text: fmt.Sprintf("a text of 1 to %d bytes", MaxDescription), take: (*reader).text,
 	parse: func(text string) (string, string, bool) {
@@ -502,7 +487,7 @@ func (s nameShape[T]) write(scale uint64, v *T) string {
 
 // nameKey is the key of a name.
 func nameKey[T any](name func(*T) *string, names func(*T) *Texts, doc string) field[T] {
-	return key[T, T]("name", nameShape[T]{textsShape{oneName}, name, names}, func(v *T) *T { return v }, doc).
+	return key[T, T]("name", nameShape[T]{textsShape{displayName}, name, names}, func(v *T) *T { return v }, doc).
 		givenIf(func(v *T) bool { return *name(v) != "" || len(*names(v)) > 0 })
 }
 
@@ -551,25 +536,17 @@ func checkDisplays(k *check) {
 	if k.c.Language == DefaultLanguage {
 		k.faultAt("language", "expected none for %s", DefaultLanguage)
 	}
-	if k.fresh && turns(k.c.Name) {
-		k.faultAt("name", "expected a text without characters that change the direction of texts")
-	}
 	for d := range DisplaysOf(k.c).All() {
 		bytes := 0
 		for _, m := range d.Metadata {
 			bytes += len(m.Key) + len(m.Value)
 		}
-		if bytes <= MaxMetadataBytes && !(k.fresh && turns(d.Name)) {
+		if bytes <= MaxMetadataBytes {
 			continue
 		}
 		k.at(kindKeys[d.Kind], func() {
 			k.at(d.ID, func() {
-				if bytes > MaxMetadataBytes {
-					k.faultAt("metadata", "expected at most %d bytes of keys and values together, found %d", MaxMetadataBytes, bytes)
-				}
-				if k.fresh && turns(d.Name) {
-					k.faultAt("name", "expected a text without characters that change the direction of texts")
-				}
+				k.faultAt("metadata", "expected at most %d bytes of keys and values together, found %d", MaxMetadataBytes, bytes)
 			})
 		})
 	}
