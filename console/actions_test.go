@@ -179,7 +179,7 @@ func TestKeys(t *testing.T) {
 		t.Error("the key does not stay in the tab alone")
 	}
 	p.has("main", "ann")
-	p.has("#player", "This key may look, and change nothing.")
+	p.has("#player", "This key can read, but change nothing.")
 	if eval[bool](p, "Boolean(document.querySelector('[data-act]'))") {
 		t.Error("an action is offered that the key may not")
 	}

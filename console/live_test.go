@@ -232,7 +232,7 @@ func TestProof(t *testing.T) {
 	p.enter("ops")
 	p.set("[name=receipt]", "no JSON")
 	p.press("form .button.primary")
-	p.has("[role=alert]", "This is no JSON.")
+	p.has("[role=alert]", "This is not JSON.")
 	p.set("[name=receipt]", string(answer))
 	p.press("form .button.primary")
 	p.has("#steps", "What you pasted is what the log says.")

@@ -145,7 +145,7 @@ func TestWebExampleLanguages(t *testing.T) {
 	w := newWebExample(t)
 	f := w.start(t, webCatalog)
 	for lang, want := range map[string][]string{
-		"de":    {"Glücksrad", "Dreh es.", "Du erhältst 5 × Edelstein und 1 × Langschwert.", "<small>Episch</small>", `title="Es singt."`, `src="/sword.png"`, "Ein Zug: Gratis"},
+		"de":    {"Glücksrad", "Dreh es.", "Du erhältst 5 × Edelstein und 1 × Langschwert.", "<small>Episch</small>", `title="Es singt."`, `src="/sword.png"`, "Eine Ziehung: Gratis"},
 		"de-AT": {"Du erhältst 5 × Edelstein und 1 × Langschwert."},
 		"ja":    {"Wheel", "5 × Gem、1 × Long sword を手に入れました。", "持ち物"},
 		"fr":    {"You got 5 × Gem and 1 × Long sword."},

@@ -58,28 +58,28 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	want := strings.Split(`-- Fünf Sterne 6
-ein Zug aus Fünf Sterne 0.006 
-ein Zug aus Fünf Sterne, nicht hervorgehoben 0.003 Fünf Sterne
+eine Ziehung aus Fünf Sterne 0.006 
+eine Ziehung aus Fünf Sterne, nicht hervorgehoben 0.003 Fünf Sterne
 Garrick der Ungebeugte + Sternenstaub ×10 0.001 Fünf Sterne, nicht hervorgehoben
 Yulan + Sternenstaub ×10 0.001 Fünf Sterne, nicht hervorgehoben
 Serafine + Sternenstaub ×10 0.001 Fünf Sterne, nicht hervorgehoben
 Hoshimi der Laternen + Sternenstaub ×10 0.003 Fünf Sterne
 -- Vier Sterne 4
-ein Zug aus Vier Sterne 0.051 
+eine Ziehung aus Vier Sterne 0.051 
 Quill + Sternenstaub ×2 0.0051 Vier Sterne
 Eisenlaterne + Sternenstaub ×2 0.0102 Vier Sterne
 Schilfspeer + Sternenstaub ×2 0.0102 Vier Sterne
 Tobias + Sternenstaub ×2 0.01275 Vier Sterne
 Minori + Sternenstaub ×2 0.01275 Vier Sterne
 -- Drei Sterne 1
-ein Zug aus Drei Sterne 0.943 
+eine Ziehung aus Drei Sterne 0.943 
 Einfaches Schwert + Sternenstaub ×1–3 0.314333333333333 Drei Sterne
 Eichenbogen + Sternenstaub ×1–3 0.314333333333333 Drei Sterne
 Abgegriffener Kodex + Sternenstaub ×1–3 0.314333333333333 Drei Sterne`, "\n")
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if p.Prices[0] != "1 × Festkarte" || !strings.Contains(p.Pity[0], "Laternenfest: Ein Zug, der Fünf Sterne bringt") || !strings.Contains(strings.Join(p.Pity, "\n"), "Tobias oder Minori") {
+	if p.Prices[0] != "1 × Festkarte" || !strings.Contains(p.Pity[0], "Laternenfest: Eine Ziehung, die Fünf Sterne bringt") || !strings.Contains(strings.Join(p.Pity, "\n"), "Tobias oder Minori") {
 		t.Errorf("prices %q, pity %q", p.Prices, p.Pity)
 	}
 }
@@ -113,8 +113,8 @@ pools:
 		"en": {"Odds – Shop", "A draw costs 1 × Gem or 3 × cash.", "Gem ×1–3", "a code of steam", "a draw from q ×2", "nothing (console)", "nothing (none)", "Others",
 			"Catalog version 7 of realm shop", "by 7.5 percentage points a draw", "draw 9 after the last hit is certain", "unless Gem comes", "Of each 10 draws in one request, at least 1 takes Gem",
 			"the first draw after each of 10 moments", "2026-06-30 15:00 UTC", "no more than this: {per: day, of: {cash: 1000}}", "days begin at 05:00", "A draw of 10", "Times in it", "Rules that change"},
-		"de": {"Chancen – Laden", "Ein Zug kostet 1 × Stein oder 3 × cash.", "Stein ×1–3", "ein Code aus steam", "ein Zug aus q ×2", "nichts (console)", "Weitere",
-			"Katalogversion 7 des Realms shop", "um 7.5 Prozentpunkte je Zug", "Von je 10 Zügen einer Anfrage bringen mindestens 1: Stein", "Tage um 05:00", "Ein Zug kostet nichts.", "10,0", "lang=\"de\""},
+		"de": {"Chancen – Laden", "Eine Ziehung kostet 1 × Stein oder 3 × cash.", "Stein ×1–3", "ein Code aus steam", "eine Ziehung aus q ×2", "nichts (console)", "Weitere",
+			"Katalogversion 7 des Realms shop", "um 7.5 Prozentpunkte je Ziehung", "Von je 10 Ziehungen einer Anfrage bringen mindestens 1: Stein", "Tage um 05:00", "Eine Ziehung kostet nichts.", "10,0", "lang=\"de\""},
 		"ja": {"提供割合 – 店", "1 回の価格：1 × 石 または 3 × cash", "石 ×1–3", "steam のコード", "q ×2 から抽選", "なし（console）", "その他", "レルム shop のカタログ第 7 版", "1 回ごとに 7.5 ポイント", "まとめて 10 回"},
 		"fr": {"Odds – Shop", "lang=\"en\""},
 	} {
