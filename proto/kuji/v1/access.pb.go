@@ -119,13 +119,13 @@ func (x *GetAccessResponse) GetFeatures() *Features {
 	return nil
 }
 
-// Access is what a key, or a player's token, may do. It never has the key.
+// Access is what a key, or a player's token, may do. It never contains the key.
 type Access struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the key, or of the line of the token's issuer. Empty: the server has no keys, and
-	// anybody may do everything.
+	// The name of the key, or of the token's issuer. Empty: the server has no keys, and
+	// anybody can do everything.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The words of the key file, such as "read"; only "admin" with that, as it includes all.
+	// The words of the key file, such as "read". "admin" stands alone: it includes all.
 	Commands []string `protobuf:"bytes,2,rep,name=commands,proto3" json:"commands,omitempty"`
 	// Empty: all.
 	Realms []string `protobuf:"bytes,3,rep,name=realms,proto3" json:"realms,omitempty"`
@@ -135,13 +135,13 @@ type Access struct {
 	Player string `protobuf:"bytes,5,opt,name=player,proto3" json:"player,omitempty"`
 	// Commands and reads in a second; 0: no limit.
 	Rate uint32 `protobuf:"varint,6,opt,name=rate,proto3" json:"rate,omitempty"`
-	// What the key may grant; empty: as much as it likes, if it may grant.
+	// Limits of grants. Empty: none, if the key may grant at all.
 	Grants []*GrantCap `protobuf:"bytes,7,rep,name=grants,proto3" json:"grants,omitempty"`
-	// Grants need no request id.
+	// Whether grants need no request id.
 	IdsOptional bool `protobuf:"varint,8,opt,name=ids_optional,json=idsOptional,proto3" json:"ids_optional,omitempty"`
-	// Until when a token is good, Unix milliseconds; 0: it is a key.
+	// When a token expires, Unix milliseconds; 0: it is a key.
 	ExpiresUnixMs int64 `protobuf:"varint,9,opt,name=expires_unix_ms,json=expiresUnixMs,proto3" json:"expires_unix_ms,omitempty"`
-	// The line is of an issuer of players' tokens. Only in ListKeys.
+	// Whether this is an issuer of players' tokens. Only in ListKeys.
 	Issuer        bool `protobuf:"varint,10,opt,name=issuer,proto3" json:"issuer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -250,11 +250,11 @@ func (x *Access) GetIssuer() bool {
 // GrantCap is how many of an item a key may grant.
 type GrantCap struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "*": any other.
+	// "*": any item without a limit of its own.
 	Item string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
-	// In a request.
+	// In one request.
 	Request uint64 `protobuf:"varint,2,opt,name=request,proto3" json:"request,omitempty"`
-	// In a day; 0: no limit.
+	// In one day; 0: no limit.
 	Day           uint64 `protobuf:"varint,3,opt,name=day,proto3" json:"day,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -322,7 +322,7 @@ type Features struct {
 	Chat bool `protobuf:"varint,3,opt,name=chat,proto3" json:"chat,omitempty"`
 	// Simulate answers.
 	Simulate bool `protobuf:"varint,4,opt,name=simulate,proto3" json:"simulate,omitempty"`
-	// The clock is one for tests.
+	// The clock is a test clock.
 	TestClock     bool `protobuf:"varint,5,opt,name=test_clock,json=testClock,proto3" json:"test_clock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

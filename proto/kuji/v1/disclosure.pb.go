@@ -27,10 +27,10 @@ type GetDisclosureRequest struct {
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// Empty: all pools from which players draw.
 	Pool string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
-	// Of the catalog: see ListCatalogs. 0: the one in force.
+	// Version of the catalog: see ListCatalogs. 0: the one in force.
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// As in ListDisplaysRequest, for names. The words around them are in English,
-	// German or Japanese.
+	// Language of names, as in ListDisplaysRequest. The words around them are in
+	// English, German or Japanese.
 	Language      string `protobuf:"bytes,4,opt,name=language,proto3" json:"language,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -94,19 +94,19 @@ func (x *GetDisclosureRequest) GetLanguage() string {
 	return ""
 }
 
-// GetDisclosureResponse is what is published of the odds of a catalog.
+// GetDisclosureResponse has the published odds of a catalog.
 type GetDisclosureResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the catalog.
+	// Version of the catalog.
 	Version uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// SHA-256 of the compiled catalog: 32 bytes.
 	Hash []byte `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	// One element to embed in a page, with its own style and without scripts. What
-	// catalogs say in it is escaped.
+	// One element to embed in a page, with its own style and without scripts. Texts of
+	// the catalog are escaped.
 	Html string `protobuf:"bytes,3,opt,name=html,proto3" json:"html,omitempty"`
-	// Of the catalog, in the language.
+	// Name of the catalog, in the language.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// Of the words around the names: "en", "de" or "ja".
+	// Language of the words around the names: "en", "de" or "ja".
 	Language string `protobuf:"bytes,5,opt,name=language,proto3" json:"language,omitempty"`
 	// The same as in html, as data.
 	Pools         []*DisclosedPool `protobuf:"bytes,6,rep,name=pools,proto3" json:"pools,omitempty"`
@@ -186,19 +186,19 @@ func (x *GetDisclosureResponse) GetPools() []*DisclosedPool {
 	return nil
 }
 
-// DisclosedPool is what is published of a pool.
+// DisclosedPool has the published odds of a pool.
 type DisclosedPool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Empty: it has none.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// What a draw costs, in words: alternatives. None: nothing.
+	// What a draw costs, in words. Each is an alternative. None: draws are free.
 	Prices []string `protobuf:"bytes,3,rep,name=prices,proto3" json:"prices,omitempty"`
-	// In words, what changes the odds: pity, guarantees, moments, budgets.
+	// What changes the odds, in words: pity, guarantees, moments, budgets.
 	Rules []string `protobuf:"bytes,4,rep,name=rules,proto3" json:"rules,omitempty"`
 	// Why the odds are not computed; empty: they are.
 	Error string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	// Why it is not known what draws give in the long run; empty: it is.
+	// Why the long run is not known; empty: it is.
 	LongRunUnknown string `protobuf:"bytes,6,opt,name=long_run_unknown,json=longRunUnknown,proto3" json:"long_run_unknown,omitempty"`
 	// The rarest first: by rarity, then by chance.
 	Outcomes      []*DisclosedOutcome `protobuf:"bytes,7,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
@@ -292,21 +292,21 @@ type DisclosedOutcome struct {
 	Entry string                 `protobuf:"bytes,2,opt,name=entry,proto3" json:"entry,omitempty"`
 	// What it gives, in words.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Of the rarest thing that it gives: the id of one of the catalog's rarities, and
-	// its name.
+	// Rarity of the rarest thing that it gives: the id of one of the catalog's
+	// rarities, and its name.
 	Rarity     string `protobuf:"bytes,4,opt,name=rarity,proto3" json:"rarity,omitempty"`
 	RarityName string `protobuf:"bytes,5,opt,name=rarity_name,json=rarityName,proto3" json:"rarity_name,omitempty"`
-	// Of that thing.
+	// Icon of that thing.
 	Icon string `protobuf:"bytes,6,opt,name=icon,proto3" json:"icon,omitempty"`
-	// It gives nothing but draws from other pools, whose entries are here too.
+	// Whether it only gives draws from other pools, whose entries are listed, too.
 	Leads bool `protobuf:"varint,7,opt,name=leads,proto3" json:"leads,omitempty"`
-	// That the first draw of a player takes it.
+	// The chance that the first draw of a player takes it.
 	Chance *Fraction `protobuf:"bytes,8,opt,name=chance,proto3" json:"chance,omitempty"`
 	// How many times that draw takes it on average.
 	Expected float64 `protobuf:"fixed64,9,opt,name=expected,proto3" json:"expected,omitempty"`
 	// How many times a draw takes it on average in the long run; absent: not known.
 	LongRun *float64 `protobuf:"fixed64,10,opt,name=long_run,json=longRun,proto3,oneof" json:"long_run,omitempty"`
-	// What a first request gives with as many draws as a guarantee of the pool needs.
+	// What a first request gives, with as many draws as a guarantee of the pool needs.
 	Requests      []*DisclosedRequest `protobuf:"bytes,11,rep,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

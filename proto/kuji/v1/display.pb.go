@@ -85,13 +85,12 @@ type ListDisplaysRequest struct {
 	// Empty means "default".
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// A language tag of BCP 47, such as "de" or "pt-BR", at most 64 bytes. A text that
-	// is not in it is in the nearest language that it has: of zh-Hant-TW, that is
-	// zh-Hant, then zh, then the catalog's. Empty: the catalog's.
+	// is not there in it is in the nearest language: for zh-Hant-TW that is zh-Hant,
+	// then zh, then the catalog's. Empty: the catalog's.
 	Language string `protobuf:"bytes,2,opt,name=language,proto3" json:"language,omitempty"`
-	// Only these; empty: all. A key with pools gets only its pools, whatever it asks
-	// for.
+	// Only these kinds; empty: all. A key with pools gets only its pools in any case.
 	Kinds []DisplayKind `protobuf:"varint,3,rep,packed,name=kinds,proto3,enum=kuji.v1.DisplayKind" json:"kinds,omitempty"`
-	// How many of them to skip.
+	// How many displays to skip.
 	Offset uint32 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	// How many to return at most: 0 means 1000, at most 10000. A page with long texts
 	// is shorter: see next_offset.
@@ -168,21 +167,21 @@ func (x *ListDisplaysRequest) GetLimit() uint32 {
 // ListDisplaysResponse is what people see of the catalog in force.
 type ListDisplaysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 0: there is none yet, and all other fields are empty.
+	// 0: no catalog is in force yet, and all other fields are empty.
 	CatalogVersion uint64 `protobuf:"varint,1,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
-	// Of the catalog as a whole.
+	// Name of the catalog as a whole.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The languages of the catalog's texts, its own first, the others in the order of
-	// their tags. Only on the first page.
+	// The languages of the catalog's texts: its own first, then the others by tag. Only
+	// on the first page.
 	Languages []string `protobuf:"bytes,3,rep,name=languages,proto3" json:"languages,omitempty"`
 	// From the most common to the rarest. Only on the first page.
 	Rarities []*Rarity `protobuf:"bytes,4,rep,name=rarities,proto3" json:"rarities,omitempty"`
 	// Items first, then pools, counters, quests and rounds, each in the order of the
 	// catalog.
 	Displays []*Displayed `protobuf:"bytes,5,rep,name=displays,proto3" json:"displays,omitempty"`
-	// How many there are in all, of the kinds that were asked for.
+	// How many displays of these kinds there are in all.
 	DisplayCount uint32 `protobuf:"varint,6,opt,name=display_count,json=displayCount,proto3" json:"display_count,omitempty"`
-	// The offset of the next page; 0: this is the last one.
+	// The offset of the next page; 0: this is the last page.
 	NextOffset    uint32 `protobuf:"varint,7,opt,name=next_offset,json=nextOffset,proto3" json:"next_offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -326,11 +325,11 @@ type Displayed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  DisplayKind            `protobuf:"varint,1,opt,name=kind,proto3,enum=kuji.v1.DisplayKind" json:"kind,omitempty"`
 	Id    string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	// Absent: only the id is known of it.
+	// Absent: there is nothing but the id.
 	Display *Display `protobuf:"bytes,3,opt,name=display,proto3" json:"display,omitempty"`
-	// Of an item.
+	// For items.
 	ItemKind ItemKind `protobuf:"varint,4,opt,name=item_kind,json=itemKind,proto3,enum=kuji.v1.ItemKind" json:"item_kind,omitempty"`
-	// Of a pool: only rewards of other pools draw from it.
+	// For pools: only rewards of other pools draw from it.
 	Internal      bool `protobuf:"varint,5,opt,name=internal,proto3" json:"internal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -123,18 +123,18 @@ func (x *GetEpochResponse) GetEpoch() *Epoch {
 type Epoch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Of the entry of the log that began it; its commitment stands there.
+	// Position of the log entry that began it, and has its commitment.
 	Position uint64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
 	// When it began, Unix milliseconds.
 	TimeUnixMs int64 `protobuf:"varint,3,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
 	// SHA-256 of "kuji/v1/rng-commitment", a zero byte, the name of the realm, a zero
-	// byte, the epoch as 8 bytes, the lowest first, and the seed: 32 bytes.
+	// byte, the epoch as 8 bytes, lowest first, and the seed: 32 bytes.
 	Commitment []byte `protobuf:"bytes,4,opt,name=commitment,proto3" json:"commitment,omitempty"`
 	// 32 bytes; empty: not revealed yet.
 	Seed []byte `protobuf:"bytes,5,opt,name=seed,proto3" json:"seed,omitempty"`
-	// Of the entry of the log that revealed it; 0: not revealed yet.
+	// Position of the log entry that revealed the seed; 0: not revealed yet.
 	RevealedPosition uint64 `protobuf:"varint,6,opt,name=revealed_position,json=revealedPosition,proto3" json:"revealed_position,omitempty"`
-	// It is the epoch of the realm's present writer, so its seed is secret.
+	// Whether it is the epoch of the realm's current writer. Then its seed is secret.
 	Current       bool `protobuf:"varint,7,opt,name=current,proto3" json:"current,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -27,8 +27,8 @@ type ProposeCatalogRequest struct {
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// The catalog as YAML, at most 32 MiB. Compiled, it has at most 8 MiB.
 	Yaml []byte `protobuf:"bytes,2,opt,name=yaml,proto3" json:"yaml,omitempty"`
-	// The version that must be in force, 0 for none; another one gives REASON_CONFLICT.
-	// Absent: any.
+	// The version that must be in force, 0 for none; if another one is, the error is
+	// REASON_CONFLICT. Absent: any.
 	ExpectedVersion *uint64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
 	// Why, at most 1024 bytes. The log keeps it, with the name of the API key that
 	// asked.
@@ -106,8 +106,8 @@ func (x *ProposeCatalogRequest) GetMetadata() string {
 
 type ProposeCatalogResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The same catalog, proposed by the same key over the same version, is the same
-	// proposal: the call can be repeated.
+	// If the same key proposes the same catalog over the same version again, it is the
+	// same proposal. So the call can be repeated.
 	Proposal *Proposal `protobuf:"bytes,1,opt,name=proposal,proto3" json:"proposal,omitempty"`
 	// What it would change now.
 	Plan          *Plan `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
@@ -159,25 +159,26 @@ func (x *ProposeCatalogResponse) GetPlan() *Plan {
 	return nil
 }
 
-// Proposal is a catalog that waits for somebody else's approval.
+// Proposal is a catalog that waits until another key approves it.
 type Proposal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Counts up from 1 in a realm.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// The version in force when it was proposed. It can be approved only over this one.
+	// The version in force when it was proposed. It can be approved only while that
+	// version is in force.
 	OverVersion uint64 `protobuf:"varint,2,opt,name=over_version,json=overVersion,proto3" json:"over_version,omitempty"`
 	// SHA-256 of the compiled catalog: 32 bytes.
 	Hash []byte `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
 	// The name of the catalog.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// Of its event.
+	// Position of its event in the log.
 	Position   uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
 	TimeUnixMs int64  `protobuf:"varint,6,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
 	// Who proposed it, and why.
 	By       string `protobuf:"bytes,7,opt,name=by,proto3" json:"by,omitempty"`
 	Reason   string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
 	Metadata string `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// Of the compiled catalog.
+	// Size of the compiled catalog.
 	Bytes         uint64 `protobuf:"varint,10,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -429,7 +430,7 @@ func (x *GetProposalRequest) GetNumber() uint64 {
 type GetProposalResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Proposal *Proposal              `protobuf:"bytes,1,opt,name=proposal,proto3" json:"proposal,omitempty"`
-	// The catalog as YAML. It is not the source, but is read as the same catalog.
+	// The catalog as YAML. It is not the source text, but means the same catalog.
 	Yaml []byte `protobuf:"bytes,2,opt,name=yaml,proto3" json:"yaml,omitempty"`
 	// What it would change now.
 	Plan          *Plan `protobuf:"bytes,3,opt,name=plan,proto3" json:"plan,omitempty"`
@@ -560,7 +561,7 @@ func (x *WithdrawProposalRequest) GetMetadata() string {
 
 type WithdrawProposalResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// False: there was none of this number.
+	// False: no proposal has this number.
 	Withdrawn     bool `protobuf:"varint,1,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -607,10 +608,10 @@ type ApproveCatalogRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
-	// Of the proposal.
+	// Number of the proposal.
 	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	// Why, at most 1024 bytes. The log keeps it, with the name of the API key that
-	// asked. That must be another key than the one that proposed the catalog.
+	// asked. The key that proposed the catalog cannot approve it.
 	Reason        string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
 	Metadata      string `protobuf:"bytes,41,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -677,8 +678,8 @@ func (x *ApproveCatalogRequest) GetMetadata() string {
 
 type ApproveCatalogResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the event that put the catalog in force. The call can be repeated until the
-	// next catalog is in force.
+	// Result of the event that put the catalog in force. The call can be repeated until
+	// the next catalog is in force.
 	Result        *Result `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

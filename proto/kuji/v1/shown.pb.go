@@ -21,11 +21,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Display is what people see of something, in the language that was asked for, or
-// the nearest that there is. What is not there is empty.
+// Display is what people see of something, in the requested language or the nearest
+// one. Parts that it does not have are empty.
 type Display struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Without one, show the id.
+	// Empty: show the id.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// It can have several lines.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
@@ -103,7 +103,7 @@ func (x *Display) GetMetadata() []*Meta {
 	return nil
 }
 
-// Meta is a key of a display's metadata, which says nothing to Kuji.
+// Meta is a key of a display's metadata, with its value. Kuji does not read it.
 type Meta struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`

@@ -37,16 +37,16 @@ type SimulateRequest struct {
 	Count uint32 `protobuf:"varint,6,opt,name=count,proto3" json:"count,omitempty"`
 	// The item to pay with; empty: the first price that a player can pay.
 	Pay string `protobuf:"bytes,7,opt,name=pay,proto3" json:"pay,omitempty"`
-	// Another number gives other luck. The same simulation with the same number gives
-	// the same answer.
+	// Another seed gives other luck. The same simulation with the same seed gives the
+	// same answer.
 	Seed uint64 `protobuf:"varint,8,opt,name=seed,proto3" json:"seed,omitempty"`
 	// Players stop when they get this item; empty: nobody stops.
 	Until string `protobuf:"bytes,9,opt,name=until,proto3" json:"until,omitempty"`
-	// Draws of all players together in an hour; 0: no time passes.
+	// Draws an hour of all players together; 0: no time passes.
 	Rate float64 `protobuf:"fixed64,10,opt,name=rate,proto3" json:"rate,omitempty"`
-	// Every player has stock of their own, as if alone.
+	// Whether every player has stock of their own, as if alone.
 	Independent bool `protobuf:"varint,11,opt,name=independent,proto3" json:"independent,omitempty"`
-	// How many codes lists have; others have as many as are asked for.
+	// How many codes these lists have. All other lists never run out.
 	Codes map[string]uint64 `protobuf:"bytes,12,rep,name=codes,proto3" json:"codes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// What every player reports: at most 64.
 	Progress      []*SimulatedProgress `protobuf:"bytes,13,rep,name=progress,proto3" json:"progress,omitempty"`
@@ -181,9 +181,9 @@ type SimulatedProgress struct {
 	Event string                 `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
 	// How many times.
 	N float64 `protobuf:"fixed64,2,opt,name=n,proto3" json:"n,omitempty"`
-	// For each draw; otherwise for each day.
+	// Per draw; otherwise per day.
 	PerDraw bool `protobuf:"varint,3,opt,name=per_draw,json=perDraw,proto3" json:"per_draw,omitempty"`
-	// Each report has one of so many keys, at random; 0: none.
+	// Each report has a random one of so many keys; 0: no key.
 	Keys          uint32 `protobuf:"varint,4,opt,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -257,13 +257,14 @@ type SimulateResponse struct {
 	// What players paid, and what draws gave them.
 	Paid  []*SimulatedAmount `protobuf:"bytes,4,rep,name=paid,proto3" json:"paid,omitempty"`
 	Given []*SimulatedAmount `protobuf:"bytes,5,rep,name=given,proto3" json:"given,omitempty"`
-	// Of each entry that draws can take, here and in pools below.
+	// For each entry that draws can take, in this pool and in pools below it.
 	Odds []*SimulatedOdds `protobuf:"bytes,6,rep,name=odds,proto3" json:"odds,omitempty"`
-	// The wanted odds leave something out, such as pity or stock.
+	// Whether something that the wanted odds leave out changes the odds, such as pity
+	// or stock.
 	OddsChange bool `protobuf:"varint,7,opt,name=odds_change,json=oddsChange,proto3" json:"odds_change,omitempty"`
 	// Why the long run is not known, if it is not.
 	NoLongRun string `protobuf:"bytes,8,opt,name=no_long_run,json=noLongRun,proto3" json:"no_long_run,omitempty"`
-	// With a request that says until.
+	// If the request has until.
 	Costs *SimulatedCosts `protobuf:"bytes,9,opt,name=costs,proto3" json:"costs,omitempty"`
 	// If all players share the stock.
 	Stock  *SimulatedStock   `protobuf:"bytes,10,opt,name=stock,proto3" json:"stock,omitempty"`
@@ -273,7 +274,7 @@ type SimulateResponse struct {
 	// What items that grow have given.
 	Grown  []*SimulatedAmount `protobuf:"bytes,14,rep,name=grown,proto3" json:"grown,omitempty"`
 	Beyond []*SimulatedBeyond `protobuf:"bytes,15,rep,name=beyond,proto3" json:"beyond,omitempty"`
-	// How many of each player's draws were simulated, and with what.
+	// What was simulated: players, draws of each, draws of a request.
 	Players       uint32 `protobuf:"varint,16,opt,name=players,proto3" json:"players,omitempty"`
 	DrawsEach     uint32 `protobuf:"varint,17,opt,name=draws_each,json=drawsEach,proto3" json:"draws_each,omitempty"`
 	Count         uint32 `protobuf:"varint,18,opt,name=count,proto3" json:"count,omitempty"`
@@ -437,13 +438,13 @@ func (x *SimulateResponse) GetCount() uint32 {
 	return 0
 }
 
-// SimulatedRefusal is requests that were refused.
+// SimulatedRefusal counts requests that were refused with one status.
 type SimulatedRefusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Such as "sold_out".
 	Status   string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
 	Requests uint64 `protobuf:"varint,2,opt,name=requests,proto3" json:"requests,omitempty"`
-	// Players for whom all later requests would be refused, too.
+	// Players whose later requests would all be refused, too.
 	Stopped       uint64 `protobuf:"varint,3,opt,name=stopped,proto3" json:"stopped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -505,7 +506,7 @@ type SimulatedAmount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Item  string                 `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	Total uint64                 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// For a draw; of a quest and of ranks, for a player.
+	// Per draw; for quests and ranks, per player.
 	Each          float64 `protobuf:"fixed64,3,opt,name=each,proto3" json:"each,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -666,16 +667,16 @@ func (x *SimulatedOdds) GetTaken() uint64 {
 	return 0
 }
 
-// SimulatedCosts is what an item costs. Players without it count as giving more than
-// all others; a number that depends on how much more is absent.
+// SimulatedCosts is what an item costs. Players who did not get it count as paying
+// more than all others. A number that depends on how much more is absent.
 type SimulatedCosts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Item          string                 `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	PlayersWithIt uint64                 `protobuf:"varint,2,opt,name=players_with_it,json=playersWithIt,proto3" json:"players_with_it,omitempty"`
 	// In draws, then in each item that anybody paid with.
 	Costs []*SimulatedCost `protobuf:"bytes,3,rep,name=costs,proto3" json:"costs,omitempty"`
-	// How many players had it after exactly so many draws, ascending: at most 1000
-	// steps, each with the players up to it since the one before.
+	// How many players got it, by the number of draws, ascending: at most 1000 steps.
+	// Each has the players since the step before.
 	Distribution  []*SimulatedStep `protobuf:"bytes,4,rep,name=distribution,proto3" json:"distribution,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -888,10 +889,10 @@ func (x *SimulatedStep) GetPlayers() uint64 {
 // SimulatedStock is how the stock that all players share went down.
 type SimulatedStock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When the pool first refused a request for it; absent: never.
+	// When the pool first refused a request as sold out; absent: never.
 	SoldOut *SimulatedMoment  `protobuf:"bytes,1,opt,name=sold_out,json=soldOut,proto3" json:"sold_out,omitempty"`
 	Entries []*SimulatedEntry `protobuf:"bytes,2,rep,name=entries,proto3" json:"entries,omitempty"`
-	// The samples have the first so many entries.
+	// How many of the entries, from the first on, the samples have.
 	SampledEntries uint32 `protobuf:"varint,3,opt,name=sampled_entries,json=sampledEntries,proto3" json:"sampled_entries,omitempty"`
 	// Over time.
 	Samples       []*SimulatedSample `protobuf:"bytes,4,rep,name=samples,proto3" json:"samples,omitempty"`
@@ -1152,7 +1153,7 @@ func (x *SimulatedSample) GetLeft() []uint64 {
 
 type SimulatedBudget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One that has the budget.
+	// One of the pools that have the budget.
 	Pool  string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
 	Per   string `protobuf:"bytes,2,opt,name=per,proto3" json:"per,omitempty"`
 	Share string `protobuf:"bytes,3,opt,name=share,proto3" json:"share,omitempty"`
@@ -1161,9 +1162,9 @@ type SimulatedBudget struct {
 	Spent uint64 `protobuf:"varint,6,opt,name=spent,proto3" json:"spent,omitempty"`
 	// Hours, days or weeks from the first request to the last.
 	Spans uint64 `protobuf:"varint,7,opt,name=spans,proto3" json:"spans,omitempty"`
-	// Spent in one of them at most.
+	// The most that was spent in one of them.
 	Most uint64 `protobuf:"varint,8,opt,name=most,proto3" json:"most,omitempty"`
-	// How many of them ended with less left than an entry may ask for.
+	// How many of them ended with less left than an entry can ask for.
 	Full          uint64 `protobuf:"varint,9,opt,name=full,proto3" json:"full,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1478,7 +1479,8 @@ func (x *SimulatedRanks) GetGiven() []*SimulatedAmount {
 	return nil
 }
 
-// SimulatedBeyond is how many of an item players did not get, as they had the most.
+// SimulatedBeyond is how many of an item players did not get because they had the
+// most of it already.
 type SimulatedBeyond struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Item          string                 `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`

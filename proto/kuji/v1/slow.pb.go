@@ -59,8 +59,8 @@ func (*ListSlowRequest) Descriptor() ([]byte, []int) {
 
 type ListSlowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The slowest calls of the last 10 to 20 minutes, the slowest first: at most 100.
-	// Only those that this node answered. Streams are not among them.
+	// At most 100 calls of the last 10 to 20 minutes that this node answered, the
+	// slowest first. Without streams.
 	Calls         []*SlowCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -108,17 +108,17 @@ type SlowCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Such as "kuji.v1.RewardService/Draw", or "redis/DRAW".
 	Method string `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
-	// Empty: it was about none.
+	// Empty: the call was about no realm.
 	Realm string `protobuf:"bytes,2,opt,name=realm,proto3" json:"realm,omitempty"`
 	// The name of the key.
 	Key string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
-	// When it came, Unix milliseconds.
+	// When the call arrived, Unix milliseconds.
 	TimeUnixMs int64 `protobuf:"varint,4,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
-	// From when its body had arrived to the answer, in microseconds.
+	// Time from the end of its body to the answer, in microseconds.
 	TookUs int64 `protobuf:"varint,5,opt,name=took_us,json=tookUs,proto3" json:"took_us,omitempty"`
 	// How it ended: "ok", or a code such as "unavailable".
 	Code string `protobuf:"bytes,6,opt,name=code,proto3" json:"code,omitempty"`
-	// Of its body.
+	// Size of its body.
 	RequestBytes  uint64 `protobuf:"varint,7,opt,name=request_bytes,json=requestBytes,proto3" json:"request_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

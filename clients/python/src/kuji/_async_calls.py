@@ -103,11 +103,11 @@ class AsyncCalls:
         return await self._call("/kuji.v1.AdminService/GetStatus", request, v1.GetStatusResponse, False, timeout)
 
     async def list_keys(self, request: v1.ListKeysRequest, *, timeout: float | None = None) -> v1.ListKeysResponse:
-        """ListKeys returns the keys of the server and what they may do, never the keys."""
+        """ListKeys returns the names and rights of the server's keys, never the keys."""
         return await self._call("/kuji.v1.AdminService/ListKeys", request, v1.ListKeysResponse, False, timeout)
 
     async def list_slow(self, request: v1.ListSlowRequest, *, timeout: float | None = None) -> v1.ListSlowResponse:
-        """ListSlow returns calls of late that took long."""
+        """ListSlow returns the slowest recent calls."""
         return await self._call("/kuji.v1.AdminService/ListSlow", request, v1.ListSlowResponse, False, timeout)
 
     async def simulate(self, request: v1.SimulateRequest, *, timeout: float | None = None) -> v1.SimulateResponse:
@@ -117,7 +117,7 @@ class AsyncCalls:
         return await self._call("/kuji.v1.AdminService/Simulate", request, v1.SimulateResponse, False, timeout)
 
     async def propose_catalog(self, request: v1.ProposeCatalogRequest, *, timeout: float | None = None) -> v1.ProposeCatalogResponse:
-        """ProposeCatalog lets a catalog wait for the approval of another key."""
+        """ProposeCatalog proposes a catalog, which waits until another key approves it."""
         return await self._call("/kuji.v1.AdminService/ProposeCatalog", request, v1.ProposeCatalogResponse, True, timeout)
 
     async def list_proposals(self, request: v1.ListProposalsRequest, *, timeout: float | None = None) -> v1.ListProposalsResponse:
@@ -125,8 +125,8 @@ class AsyncCalls:
         return await self._call("/kuji.v1.AdminService/ListProposals", request, v1.ListProposalsResponse, False, timeout)
 
     async def get_proposal(self, request: v1.GetProposalRequest, *, timeout: float | None = None) -> v1.GetProposalResponse:
-        """GetProposal returns a catalog that waits for approval; not_found if there is none
-        of this number.
+        """GetProposal returns a catalog that waits for approval; not_found if none has this
+        number.
         """
         return await self._call("/kuji.v1.AdminService/GetProposal", request, v1.GetProposalResponse, False, timeout)
 
@@ -135,8 +135,8 @@ class AsyncCalls:
         return await self._call("/kuji.v1.AdminService/WithdrawProposal", request, v1.WithdrawProposalResponse, True, timeout)
 
     async def approve_catalog(self, request: v1.ApproveCatalogRequest, *, timeout: float | None = None) -> v1.ApproveCatalogResponse:
-        """ApproveCatalog puts a proposed catalog in force, if the one in force is still that
-        over which it was proposed. The key that proposed it may not.
+        """ApproveCatalog puts a proposed catalog in force, if the version over which it was
+        proposed is still in force. The key that proposed it cannot approve it.
         """
         return await self._call("/kuji.v1.AdminService/ApproveCatalog", request, v1.ApproveCatalogResponse, True, timeout)
 
@@ -308,15 +308,14 @@ class AsyncCalls:
 
     async def list_displays(self, request: v1.ListDisplaysRequest, *, timeout: float | None = None) -> v1.ListDisplaysResponse:
         """ListDisplays returns what people see of the catalog in force: names and texts
-        in a language, rarities in order, icons. Players' tokens may ask for it.
+        in a language, rarities in order, icons. Players' tokens may call it.
         """
         return await self._call("/kuji.v1.RewardService/ListDisplays", request, v1.ListDisplaysResponse, False, timeout)
 
     async def get_disclosure(self, request: v1.GetDisclosureRequest, *, timeout: float | None = None) -> v1.GetDisclosureResponse:
-        """GetDisclosure returns what is published of the odds of a catalog, that in force
-        or an older one, as HTML to embed and as data. Players' tokens may ask for it.
-        More than 1000 outcomes of all pools together are invalid_argument: ask pool by
-        pool.
+        """GetDisclosure returns the published odds of the catalog in force, or of an older
+        one, as HTML to embed and as data. Players' tokens may call it. More than 1000
+        outcomes over all pools are invalid_argument: ask pool by pool.
         """
         return await self._call("/kuji.v1.RewardService/GetDisclosure", request, v1.GetDisclosureResponse, False, timeout)
 
@@ -344,14 +343,14 @@ class AsyncCalls:
         return await self._call("/kuji.v1.RewardService/ListCatalogs", request, v1.ListCatalogsResponse, False, timeout)
 
     async def get_access(self, request: v1.GetAccessRequest, *, timeout: float | None = None) -> v1.GetAccessResponse:
-        """GetAccess returns what the key, or the token, of the request may do, and what the
-        server has. Any may call it.
+        """GetAccess returns what the caller's key or token may do, and what the server has.
+        Every key and token may call it.
         """
         return await self._call("/kuji.v1.RewardService/GetAccess", request, v1.GetAccessResponse, False, timeout)
 
     async def get_epoch(self, request: v1.GetEpochRequest, *, timeout: float | None = None) -> v1.GetEpochResponse:
         """GetEpoch returns an epoch's commitment to its seed and, once it is revealed, the
-        seed; not_found if the log has none of this number any more. It may read much of
-        the log.
+        seed; not_found if the log does not have it, or no longer. It may read much of the
+        log.
         """
         return await self._call("/kuji.v1.RewardService/GetEpoch", request, v1.GetEpochResponse, False, timeout)

@@ -104,11 +104,11 @@ class Calls:
         return self._call("/kuji.v1.AdminService/GetStatus", request, v1.GetStatusResponse, False, timeout, cancel)
 
     def list_keys(self, request: v1.ListKeysRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ListKeysResponse:
-        """ListKeys returns the keys of the server and what they may do, never the keys."""
+        """ListKeys returns the names and rights of the server's keys, never the keys."""
         return self._call("/kuji.v1.AdminService/ListKeys", request, v1.ListKeysResponse, False, timeout, cancel)
 
     def list_slow(self, request: v1.ListSlowRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ListSlowResponse:
-        """ListSlow returns calls of late that took long."""
+        """ListSlow returns the slowest recent calls."""
         return self._call("/kuji.v1.AdminService/ListSlow", request, v1.ListSlowResponse, False, timeout, cancel)
 
     def simulate(self, request: v1.SimulateRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.SimulateResponse:
@@ -118,7 +118,7 @@ class Calls:
         return self._call("/kuji.v1.AdminService/Simulate", request, v1.SimulateResponse, False, timeout, cancel)
 
     def propose_catalog(self, request: v1.ProposeCatalogRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ProposeCatalogResponse:
-        """ProposeCatalog lets a catalog wait for the approval of another key."""
+        """ProposeCatalog proposes a catalog, which waits until another key approves it."""
         return self._call("/kuji.v1.AdminService/ProposeCatalog", request, v1.ProposeCatalogResponse, True, timeout, cancel)
 
     def list_proposals(self, request: v1.ListProposalsRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ListProposalsResponse:
@@ -126,8 +126,8 @@ class Calls:
         return self._call("/kuji.v1.AdminService/ListProposals", request, v1.ListProposalsResponse, False, timeout, cancel)
 
     def get_proposal(self, request: v1.GetProposalRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.GetProposalResponse:
-        """GetProposal returns a catalog that waits for approval; not_found if there is none
-        of this number.
+        """GetProposal returns a catalog that waits for approval; not_found if none has this
+        number.
         """
         return self._call("/kuji.v1.AdminService/GetProposal", request, v1.GetProposalResponse, False, timeout, cancel)
 
@@ -136,8 +136,8 @@ class Calls:
         return self._call("/kuji.v1.AdminService/WithdrawProposal", request, v1.WithdrawProposalResponse, True, timeout, cancel)
 
     def approve_catalog(self, request: v1.ApproveCatalogRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ApproveCatalogResponse:
-        """ApproveCatalog puts a proposed catalog in force, if the one in force is still that
-        over which it was proposed. The key that proposed it may not.
+        """ApproveCatalog puts a proposed catalog in force, if the version over which it was
+        proposed is still in force. The key that proposed it cannot approve it.
         """
         return self._call("/kuji.v1.AdminService/ApproveCatalog", request, v1.ApproveCatalogResponse, True, timeout, cancel)
 
@@ -309,15 +309,14 @@ class Calls:
 
     def list_displays(self, request: v1.ListDisplaysRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ListDisplaysResponse:
         """ListDisplays returns what people see of the catalog in force: names and texts
-        in a language, rarities in order, icons. Players' tokens may ask for it.
+        in a language, rarities in order, icons. Players' tokens may call it.
         """
         return self._call("/kuji.v1.RewardService/ListDisplays", request, v1.ListDisplaysResponse, False, timeout, cancel)
 
     def get_disclosure(self, request: v1.GetDisclosureRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.GetDisclosureResponse:
-        """GetDisclosure returns what is published of the odds of a catalog, that in force
-        or an older one, as HTML to embed and as data. Players' tokens may ask for it.
-        More than 1000 outcomes of all pools together are invalid_argument: ask pool by
-        pool.
+        """GetDisclosure returns the published odds of the catalog in force, or of an older
+        one, as HTML to embed and as data. Players' tokens may call it. More than 1000
+        outcomes over all pools are invalid_argument: ask pool by pool.
         """
         return self._call("/kuji.v1.RewardService/GetDisclosure", request, v1.GetDisclosureResponse, False, timeout, cancel)
 
@@ -345,14 +344,14 @@ class Calls:
         return self._call("/kuji.v1.RewardService/ListCatalogs", request, v1.ListCatalogsResponse, False, timeout, cancel)
 
     def get_access(self, request: v1.GetAccessRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.GetAccessResponse:
-        """GetAccess returns what the key, or the token, of the request may do, and what the
-        server has. Any may call it.
+        """GetAccess returns what the caller's key or token may do, and what the server has.
+        Every key and token may call it.
         """
         return self._call("/kuji.v1.RewardService/GetAccess", request, v1.GetAccessResponse, False, timeout, cancel)
 
     def get_epoch(self, request: v1.GetEpochRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.GetEpochResponse:
         """GetEpoch returns an epoch's commitment to its seed and, once it is revealed, the
-        seed; not_found if the log has none of this number any more. It may read much of
-        the log.
+        seed; not_found if the log does not have it, or no longer. It may read much of the
+        log.
         """
         return self._call("/kuji.v1.RewardService/GetEpoch", request, v1.GetEpochResponse, False, timeout, cancel)

@@ -146,24 +146,24 @@ type AdminServiceClient interface {
 	Backup(context.Context, *v1.BackupRequest) (*connect.ServerStreamForClient[v1.BackupResponse], error)
 	// GetStatus returns health and counters of the server's realms.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
-	// ListKeys returns the keys of the server and what they may do, never the keys.
+	// ListKeys returns the names and rights of the server's keys, never the keys.
 	ListKeys(context.Context, *v1.ListKeysRequest) (*v1.ListKeysResponse, error)
-	// ListSlow returns calls of late that took long.
+	// ListSlow returns the slowest recent calls.
 	ListSlow(context.Context, *v1.ListSlowRequest) (*v1.ListSlowResponse, error)
 	// Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
 	// a time, on one core. A server without simulations answers unimplemented.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
-	// ProposeCatalog lets a catalog wait for the approval of another key.
+	// ProposeCatalog proposes a catalog, which waits until another key approves it.
 	ProposeCatalog(context.Context, *v1.ProposeCatalogRequest) (*v1.ProposeCatalogResponse, error)
 	// ListProposals returns the catalogs that wait for approval.
 	ListProposals(context.Context, *v1.ListProposalsRequest) (*v1.ListProposalsResponse, error)
-	// GetProposal returns a catalog that waits for approval; not_found if there is none
-	// of this number.
+	// GetProposal returns a catalog that waits for approval; not_found if none has this
+	// number.
 	GetProposal(context.Context, *v1.GetProposalRequest) (*v1.GetProposalResponse, error)
 	// WithdrawProposal drops a catalog that waits for approval.
 	WithdrawProposal(context.Context, *v1.WithdrawProposalRequest) (*v1.WithdrawProposalResponse, error)
-	// ApproveCatalog puts a proposed catalog in force, if the one in force is still that
-	// over which it was proposed. The key that proposed it may not.
+	// ApproveCatalog puts a proposed catalog in force, if the version over which it was
+	// proposed is still in force. The key that proposed it cannot approve it.
 	ApproveCatalog(context.Context, *v1.ApproveCatalogRequest) (*v1.ApproveCatalogResponse, error)
 }
 
@@ -659,24 +659,24 @@ type AdminServiceHandler interface {
 	Backup(context.Context, *v1.BackupRequest, *connect.ServerStream[v1.BackupResponse]) error
 	// GetStatus returns health and counters of the server's realms.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
-	// ListKeys returns the keys of the server and what they may do, never the keys.
+	// ListKeys returns the names and rights of the server's keys, never the keys.
 	ListKeys(context.Context, *v1.ListKeysRequest) (*v1.ListKeysResponse, error)
-	// ListSlow returns calls of late that took long.
+	// ListSlow returns the slowest recent calls.
 	ListSlow(context.Context, *v1.ListSlowRequest) (*v1.ListSlowResponse, error)
 	// Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
 	// a time, on one core. A server without simulations answers unimplemented.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
-	// ProposeCatalog lets a catalog wait for the approval of another key.
+	// ProposeCatalog proposes a catalog, which waits until another key approves it.
 	ProposeCatalog(context.Context, *v1.ProposeCatalogRequest) (*v1.ProposeCatalogResponse, error)
 	// ListProposals returns the catalogs that wait for approval.
 	ListProposals(context.Context, *v1.ListProposalsRequest) (*v1.ListProposalsResponse, error)
-	// GetProposal returns a catalog that waits for approval; not_found if there is none
-	// of this number.
+	// GetProposal returns a catalog that waits for approval; not_found if none has this
+	// number.
 	GetProposal(context.Context, *v1.GetProposalRequest) (*v1.GetProposalResponse, error)
 	// WithdrawProposal drops a catalog that waits for approval.
 	WithdrawProposal(context.Context, *v1.WithdrawProposalRequest) (*v1.WithdrawProposalResponse, error)
-	// ApproveCatalog puts a proposed catalog in force, if the one in force is still that
-	// over which it was proposed. The key that proposed it may not.
+	// ApproveCatalog puts a proposed catalog in force, if the version over which it was
+	// proposed is still in force. The key that proposed it cannot approve it.
 	ApproveCatalog(context.Context, *v1.ApproveCatalogRequest) (*v1.ApproveCatalogResponse, error)
 }
 

@@ -235,12 +235,11 @@ type RewardServiceClient interface {
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// ListDisplays returns what people see of the catalog in force: names and texts
-	// in a language, rarities in order, icons. Players' tokens may ask for it.
+	// in a language, rarities in order, icons. Players' tokens may call it.
 	ListDisplays(context.Context, *v1.ListDisplaysRequest) (*v1.ListDisplaysResponse, error)
-	// GetDisclosure returns what is published of the odds of a catalog, that in force
-	// or an older one, as HTML to embed and as data. Players' tokens may ask for it.
-	// More than 1000 outcomes of all pools together are invalid_argument: ask pool by
-	// pool.
+	// GetDisclosure returns the published odds of the catalog in force, or of an older
+	// one, as HTML to embed and as data. Players' tokens may call it. More than 1000
+	// outcomes over all pools are invalid_argument: ask pool by pool.
 	GetDisclosure(context.Context, *v1.GetDisclosureRequest) (*v1.GetDisclosureResponse, error)
 	// GetCatalog returns the catalog in force.
 	GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error)
@@ -254,12 +253,12 @@ type RewardServiceClient interface {
 	// ListCatalogs returns the catalogs that were put in force, as far back as the
 	// log goes. The first call after a start reads the log.
 	ListCatalogs(context.Context, *v1.ListCatalogsRequest) (*v1.ListCatalogsResponse, error)
-	// GetAccess returns what the key, or the token, of the request may do, and what the
-	// server has. Any may call it.
+	// GetAccess returns what the caller's key or token may do, and what the server has.
+	// Every key and token may call it.
 	GetAccess(context.Context, *v1.GetAccessRequest) (*v1.GetAccessResponse, error)
 	// GetEpoch returns an epoch's commitment to its seed and, once it is revealed, the
-	// seed; not_found if the log has none of this number any more. It may read much of
-	// the log.
+	// seed; not_found if the log does not have it, or no longer. It may read much of the
+	// log.
 	GetEpoch(context.Context, *v1.GetEpochRequest) (*v1.GetEpochResponse, error)
 }
 
@@ -1082,12 +1081,11 @@ type RewardServiceHandler interface {
 	// GetPool returns a pool with its stock and odds.
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// ListDisplays returns what people see of the catalog in force: names and texts
-	// in a language, rarities in order, icons. Players' tokens may ask for it.
+	// in a language, rarities in order, icons. Players' tokens may call it.
 	ListDisplays(context.Context, *v1.ListDisplaysRequest) (*v1.ListDisplaysResponse, error)
-	// GetDisclosure returns what is published of the odds of a catalog, that in force
-	// or an older one, as HTML to embed and as data. Players' tokens may ask for it.
-	// More than 1000 outcomes of all pools together are invalid_argument: ask pool by
-	// pool.
+	// GetDisclosure returns the published odds of the catalog in force, or of an older
+	// one, as HTML to embed and as data. Players' tokens may call it. More than 1000
+	// outcomes over all pools are invalid_argument: ask pool by pool.
 	GetDisclosure(context.Context, *v1.GetDisclosureRequest) (*v1.GetDisclosureResponse, error)
 	// GetCatalog returns the catalog in force.
 	GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error)
@@ -1101,12 +1099,12 @@ type RewardServiceHandler interface {
 	// ListCatalogs returns the catalogs that were put in force, as far back as the
 	// log goes. The first call after a start reads the log.
 	ListCatalogs(context.Context, *v1.ListCatalogsRequest) (*v1.ListCatalogsResponse, error)
-	// GetAccess returns what the key, or the token, of the request may do, and what the
-	// server has. Any may call it.
+	// GetAccess returns what the caller's key or token may do, and what the server has.
+	// Every key and token may call it.
 	GetAccess(context.Context, *v1.GetAccessRequest) (*v1.GetAccessResponse, error)
 	// GetEpoch returns an epoch's commitment to its seed and, once it is revealed, the
-	// seed; not_found if the log has none of this number any more. It may read much of
-	// the log.
+	// seed; not_found if the log does not have it, or no longer. It may read much of the
+	// log.
 	GetEpoch(context.Context, *v1.GetEpochRequest) (*v1.GetEpochResponse, error)
 }
 

@@ -57,21 +57,21 @@ export const GetAccessResponseSchema: GenMessage<GetAccessResponse> = /*@__PURE_
   messageDesc(file_kuji_v1_access, 1);
 
 /**
- * Access is what a key, or a player's token, may do. It never has the key.
+ * Access is what a key, or a player's token, may do. It never contains the key.
  *
  * @generated from message kuji.v1.Access
  */
 export type Access = Message<"kuji.v1.Access"> & {
   /**
-   * Of the key, or of the line of the token's issuer. Empty: the server has no keys, and
-   * anybody may do everything.
+   * The name of the key, or of the token's issuer. Empty: the server has no keys, and
+   * anybody can do everything.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The words of the key file, such as "read"; only "admin" with that, as it includes all.
+   * The words of the key file, such as "read". "admin" stands alone: it includes all.
    *
    * @generated from field: repeated string commands = 2;
    */
@@ -106,28 +106,28 @@ export type Access = Message<"kuji.v1.Access"> & {
   rate: number;
 
   /**
-   * What the key may grant; empty: as much as it likes, if it may grant.
+   * Limits of grants. Empty: none, if the key may grant at all.
    *
    * @generated from field: repeated kuji.v1.GrantCap grants = 7;
    */
   grants: GrantCap[];
 
   /**
-   * Grants need no request id.
+   * Whether grants need no request id.
    *
    * @generated from field: bool ids_optional = 8;
    */
   idsOptional: boolean;
 
   /**
-   * Until when a token is good, Unix milliseconds; 0: it is a key.
+   * When a token expires, Unix milliseconds; 0: it is a key.
    *
    * @generated from field: int64 expires_unix_ms = 9;
    */
   expiresUnixMs: bigint;
 
   /**
-   * The line is of an issuer of players' tokens. Only in ListKeys.
+   * Whether this is an issuer of players' tokens. Only in ListKeys.
    *
    * @generated from field: bool issuer = 10;
    */
@@ -148,21 +148,21 @@ export const AccessSchema: GenMessage<Access> = /*@__PURE__*/
  */
 export type GrantCap = Message<"kuji.v1.GrantCap"> & {
   /**
-   * "*": any other.
+   * "*": any item without a limit of its own.
    *
    * @generated from field: string item = 1;
    */
   item: string;
 
   /**
-   * In a request.
+   * In one request.
    *
    * @generated from field: uint64 request = 2;
    */
   request: bigint;
 
   /**
-   * In a day; 0: no limit.
+   * In one day; 0: no limit.
    *
    * @generated from field: uint64 day = 3;
    */
@@ -211,7 +211,7 @@ export type Features = Message<"kuji.v1.Features"> & {
   simulate: boolean;
 
   /**
-   * The clock is one for tests.
+   * The clock is a test clock.
    *
    * @generated from field: bool test_clock = 5;
    */

@@ -236,7 +236,7 @@ export const AdminService: GenService<{
     output: typeof GetStatusResponseSchema;
   },
   /**
-   * ListKeys returns the keys of the server and what they may do, never the keys.
+   * ListKeys returns the names and rights of the server's keys, never the keys.
    *
    * @generated from rpc kuji.v1.AdminService.ListKeys
    */
@@ -246,7 +246,7 @@ export const AdminService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * ListSlow returns calls of late that took long.
+   * ListSlow returns the slowest recent calls.
    *
    * @generated from rpc kuji.v1.AdminService.ListSlow
    */
@@ -267,7 +267,7 @@ export const AdminService: GenService<{
     output: typeof SimulateResponseSchema;
   },
   /**
-   * ProposeCatalog lets a catalog wait for the approval of another key.
+   * ProposeCatalog proposes a catalog, which waits until another key approves it.
    *
    * @generated from rpc kuji.v1.AdminService.ProposeCatalog
    */
@@ -287,8 +287,8 @@ export const AdminService: GenService<{
     output: typeof ListProposalsResponseSchema;
   },
   /**
-   * GetProposal returns a catalog that waits for approval; not_found if there is none
-   * of this number.
+   * GetProposal returns a catalog that waits for approval; not_found if none has this
+   * number.
    *
    * @generated from rpc kuji.v1.AdminService.GetProposal
    */
@@ -308,8 +308,8 @@ export const AdminService: GenService<{
     output: typeof WithdrawProposalResponseSchema;
   },
   /**
-   * ApproveCatalog puts a proposed catalog in force, if the one in force is still that
-   * over which it was proposed. The key that proposed it may not.
+   * ApproveCatalog puts a proposed catalog in force, if the version over which it was
+   * proposed is still in force. The key that proposed it cannot approve it.
    *
    * @generated from rpc kuji.v1.AdminService.ApproveCatalog
    */

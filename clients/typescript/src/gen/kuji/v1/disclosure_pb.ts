@@ -33,15 +33,15 @@ export type GetDisclosureRequest = Message<"kuji.v1.GetDisclosureRequest"> & {
   pool: string;
 
   /**
-   * Of the catalog: see ListCatalogs. 0: the one in force.
+   * Version of the catalog: see ListCatalogs. 0: the one in force.
    *
    * @generated from field: uint64 version = 3;
    */
   version: bigint;
 
   /**
-   * As in ListDisplaysRequest, for names. The words around them are in English,
-   * German or Japanese.
+   * Language of names, as in ListDisplaysRequest. The words around them are in
+   * English, German or Japanese.
    *
    * @generated from field: string language = 4;
    */
@@ -56,13 +56,13 @@ export const GetDisclosureRequestSchema: GenMessage<GetDisclosureRequest> = /*@_
   messageDesc(file_kuji_v1_disclosure, 0);
 
 /**
- * GetDisclosureResponse is what is published of the odds of a catalog.
+ * GetDisclosureResponse has the published odds of a catalog.
  *
  * @generated from message kuji.v1.GetDisclosureResponse
  */
 export type GetDisclosureResponse = Message<"kuji.v1.GetDisclosureResponse"> & {
   /**
-   * Of the catalog.
+   * Version of the catalog.
    *
    * @generated from field: uint64 version = 1;
    */
@@ -76,22 +76,22 @@ export type GetDisclosureResponse = Message<"kuji.v1.GetDisclosureResponse"> & {
   hash: Uint8Array;
 
   /**
-   * One element to embed in a page, with its own style and without scripts. What
-   * catalogs say in it is escaped.
+   * One element to embed in a page, with its own style and without scripts. Texts of
+   * the catalog are escaped.
    *
    * @generated from field: string html = 3;
    */
   html: string;
 
   /**
-   * Of the catalog, in the language.
+   * Name of the catalog, in the language.
    *
    * @generated from field: string name = 4;
    */
   name: string;
 
   /**
-   * Of the words around the names: "en", "de" or "ja".
+   * Language of the words around the names: "en", "de" or "ja".
    *
    * @generated from field: string language = 5;
    */
@@ -113,7 +113,7 @@ export const GetDisclosureResponseSchema: GenMessage<GetDisclosureResponse> = /*
   messageDesc(file_kuji_v1_disclosure, 1);
 
 /**
- * DisclosedPool is what is published of a pool.
+ * DisclosedPool has the published odds of a pool.
  *
  * @generated from message kuji.v1.DisclosedPool
  */
@@ -131,14 +131,14 @@ export type DisclosedPool = Message<"kuji.v1.DisclosedPool"> & {
   name: string;
 
   /**
-   * What a draw costs, in words: alternatives. None: nothing.
+   * What a draw costs, in words. Each is an alternative. None: draws are free.
    *
    * @generated from field: repeated string prices = 3;
    */
   prices: string[];
 
   /**
-   * In words, what changes the odds: pity, guarantees, moments, budgets.
+   * What changes the odds, in words: pity, guarantees, moments, budgets.
    *
    * @generated from field: repeated string rules = 4;
    */
@@ -152,7 +152,7 @@ export type DisclosedPool = Message<"kuji.v1.DisclosedPool"> & {
   error: string;
 
   /**
-   * Why it is not known what draws give in the long run; empty: it is.
+   * Why the long run is not known; empty: it is.
    *
    * @generated from field: string long_run_unknown = 6;
    */
@@ -197,8 +197,8 @@ export type DisclosedOutcome = Message<"kuji.v1.DisclosedOutcome"> & {
   name: string;
 
   /**
-   * Of the rarest thing that it gives: the id of one of the catalog's rarities, and
-   * its name.
+   * Rarity of the rarest thing that it gives: the id of one of the catalog's
+   * rarities, and its name.
    *
    * @generated from field: string rarity = 4;
    */
@@ -210,21 +210,21 @@ export type DisclosedOutcome = Message<"kuji.v1.DisclosedOutcome"> & {
   rarityName: string;
 
   /**
-   * Of that thing.
+   * Icon of that thing.
    *
    * @generated from field: string icon = 6;
    */
   icon: string;
 
   /**
-   * It gives nothing but draws from other pools, whose entries are here too.
+   * Whether it only gives draws from other pools, whose entries are listed, too.
    *
    * @generated from field: bool leads = 7;
    */
   leads: boolean;
 
   /**
-   * That the first draw of a player takes it.
+   * The chance that the first draw of a player takes it.
    *
    * @generated from field: kuji.v1.Fraction chance = 8;
    */
@@ -245,7 +245,7 @@ export type DisclosedOutcome = Message<"kuji.v1.DisclosedOutcome"> & {
   longRun?: number | undefined;
 
   /**
-   * What a first request gives with as many draws as a guarantee of the pool needs.
+   * What a first request gives, with as many draws as a guarantee of the pool needs.
    *
    * @generated from field: repeated kuji.v1.DisclosedRequest requests = 11;
    */

@@ -29,23 +29,22 @@ export type ListDisplaysRequest = Message<"kuji.v1.ListDisplaysRequest"> & {
 
   /**
    * A language tag of BCP 47, such as "de" or "pt-BR", at most 64 bytes. A text that
-   * is not in it is in the nearest language that it has: of zh-Hant-TW, that is
-   * zh-Hant, then zh, then the catalog's. Empty: the catalog's.
+   * is not there in it is in the nearest language: for zh-Hant-TW that is zh-Hant,
+   * then zh, then the catalog's. Empty: the catalog's.
    *
    * @generated from field: string language = 2;
    */
   language: string;
 
   /**
-   * Only these; empty: all. A key with pools gets only its pools, whatever it asks
-   * for.
+   * Only these kinds; empty: all. A key with pools gets only its pools in any case.
    *
    * @generated from field: repeated kuji.v1.DisplayKind kinds = 3;
    */
   kinds: DisplayKind[];
 
   /**
-   * How many of them to skip.
+   * How many displays to skip.
    *
    * @generated from field: uint32 offset = 4;
    */
@@ -74,22 +73,22 @@ export const ListDisplaysRequestSchema: GenMessage<ListDisplaysRequest> = /*@__P
  */
 export type ListDisplaysResponse = Message<"kuji.v1.ListDisplaysResponse"> & {
   /**
-   * 0: there is none yet, and all other fields are empty.
+   * 0: no catalog is in force yet, and all other fields are empty.
    *
    * @generated from field: uint64 catalog_version = 1;
    */
   catalogVersion: bigint;
 
   /**
-   * Of the catalog as a whole.
+   * Name of the catalog as a whole.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The languages of the catalog's texts, its own first, the others in the order of
-   * their tags. Only on the first page.
+   * The languages of the catalog's texts: its own first, then the others by tag. Only
+   * on the first page.
    *
    * @generated from field: repeated string languages = 3;
    */
@@ -111,14 +110,14 @@ export type ListDisplaysResponse = Message<"kuji.v1.ListDisplaysResponse"> & {
   displays: Displayed[];
 
   /**
-   * How many there are in all, of the kinds that were asked for.
+   * How many displays of these kinds there are in all.
    *
    * @generated from field: uint32 display_count = 6;
    */
   displayCount: number;
 
   /**
-   * The offset of the next page; 0: this is the last one.
+   * The offset of the next page; 0: this is the last page.
    *
    * @generated from field: uint32 next_offset = 7;
    */
@@ -175,21 +174,21 @@ export type Displayed = Message<"kuji.v1.Displayed"> & {
   id: string;
 
   /**
-   * Absent: only the id is known of it.
+   * Absent: there is nothing but the id.
    *
    * @generated from field: kuji.v1.Display display = 3;
    */
   display?: Display | undefined;
 
   /**
-   * Of an item.
+   * For items.
    *
    * @generated from field: kuji.v1.ItemKind item_kind = 4;
    */
   itemKind: ItemKind;
 
   /**
-   * Of a pool: only rewards of other pools draw from it.
+   * For pools: only rewards of other pools draw from it.
    *
    * @generated from field: bool internal = 5;
    */

@@ -67,7 +67,7 @@ export type Epoch = Message<"kuji.v1.Epoch"> & {
   epoch: bigint;
 
   /**
-   * Of the entry of the log that began it; its commitment stands there.
+   * Position of the log entry that began it, and has its commitment.
    *
    * @generated from field: uint64 position = 2;
    */
@@ -82,7 +82,7 @@ export type Epoch = Message<"kuji.v1.Epoch"> & {
 
   /**
    * SHA-256 of "kuji/v1/rng-commitment", a zero byte, the name of the realm, a zero
-   * byte, the epoch as 8 bytes, the lowest first, and the seed: 32 bytes.
+   * byte, the epoch as 8 bytes, lowest first, and the seed: 32 bytes.
    *
    * @generated from field: bytes commitment = 4;
    */
@@ -96,14 +96,14 @@ export type Epoch = Message<"kuji.v1.Epoch"> & {
   seed: Uint8Array;
 
   /**
-   * Of the entry of the log that revealed it; 0: not revealed yet.
+   * Position of the log entry that revealed the seed; 0: not revealed yet.
    *
    * @generated from field: uint64 revealed_position = 6;
    */
   revealedPosition: bigint;
 
   /**
-   * It is the epoch of the realm's present writer, so its seed is secret.
+   * Whether it is the epoch of the realm's current writer. Then its seed is secret.
    *
    * @generated from field: bool current = 7;
    */

@@ -35,8 +35,8 @@ export type ProposeCatalogRequest = Message<"kuji.v1.ProposeCatalogRequest"> & {
   yaml: Uint8Array;
 
   /**
-   * The version that must be in force, 0 for none; another one gives REASON_CONFLICT.
-   * Absent: any.
+   * The version that must be in force, 0 for none; if another one is, the error is
+   * REASON_CONFLICT. Absent: any.
    *
    * @generated from field: optional uint64 expected_version = 3;
    */
@@ -70,8 +70,8 @@ export const ProposeCatalogRequestSchema: GenMessage<ProposeCatalogRequest> = /*
  */
 export type ProposeCatalogResponse = Message<"kuji.v1.ProposeCatalogResponse"> & {
   /**
-   * The same catalog, proposed by the same key over the same version, is the same
-   * proposal: the call can be repeated.
+   * If the same key proposes the same catalog over the same version again, it is the
+   * same proposal. So the call can be repeated.
    *
    * @generated from field: kuji.v1.Proposal proposal = 1;
    */
@@ -93,7 +93,7 @@ export const ProposeCatalogResponseSchema: GenMessage<ProposeCatalogResponse> = 
   messageDesc(file_kuji_v1_proposal, 1);
 
 /**
- * Proposal is a catalog that waits for somebody else's approval.
+ * Proposal is a catalog that waits until another key approves it.
  *
  * @generated from message kuji.v1.Proposal
  */
@@ -106,7 +106,8 @@ export type Proposal = Message<"kuji.v1.Proposal"> & {
   number: bigint;
 
   /**
-   * The version in force when it was proposed. It can be approved only over this one.
+   * The version in force when it was proposed. It can be approved only while that
+   * version is in force.
    *
    * @generated from field: uint64 over_version = 2;
    */
@@ -127,7 +128,7 @@ export type Proposal = Message<"kuji.v1.Proposal"> & {
   name: string;
 
   /**
-   * Of its event.
+   * Position of its event in the log.
    *
    * @generated from field: uint64 position = 5;
    */
@@ -156,7 +157,7 @@ export type Proposal = Message<"kuji.v1.Proposal"> & {
   metadata: string;
 
   /**
-   * Of the compiled catalog.
+   * Size of the compiled catalog.
    *
    * @generated from field: uint64 bytes = 10;
    */
@@ -242,7 +243,7 @@ export type GetProposalResponse = Message<"kuji.v1.GetProposalResponse"> & {
   proposal?: Proposal | undefined;
 
   /**
-   * The catalog as YAML. It is not the source, but is read as the same catalog.
+   * The catalog as YAML. It is not the source text, but means the same catalog.
    *
    * @generated from field: bytes yaml = 2;
    */
@@ -304,7 +305,7 @@ export const WithdrawProposalRequestSchema: GenMessage<WithdrawProposalRequest> 
  */
 export type WithdrawProposalResponse = Message<"kuji.v1.WithdrawProposalResponse"> & {
   /**
-   * False: there was none of this number.
+   * False: no proposal has this number.
    *
    * @generated from field: bool withdrawn = 1;
    */
@@ -330,7 +331,7 @@ export type ApproveCatalogRequest = Message<"kuji.v1.ApproveCatalogRequest"> & {
   realm: string;
 
   /**
-   * Of the proposal.
+   * Number of the proposal.
    *
    * @generated from field: uint64 number = 2;
    */
@@ -338,7 +339,7 @@ export type ApproveCatalogRequest = Message<"kuji.v1.ApproveCatalogRequest"> & {
 
   /**
    * Why, at most 1024 bytes. The log keeps it, with the name of the API key that
-   * asked. That must be another key than the one that proposed the catalog.
+   * asked. The key that proposed the catalog cannot approve it.
    *
    * @generated from field: string reason = 40;
    */
@@ -362,8 +363,8 @@ export const ApproveCatalogRequestSchema: GenMessage<ApproveCatalogRequest> = /*
  */
 export type ApproveCatalogResponse = Message<"kuji.v1.ApproveCatalogResponse"> & {
   /**
-   * Of the event that put the catalog in force. The call can be repeated until the
-   * next catalog is in force.
+   * Result of the event that put the catalog in force. The call can be repeated until
+   * the next catalog is in force.
    *
    * @generated from field: kuji.v1.Result result = 1;
    */

@@ -453,7 +453,7 @@ export const RewardService: GenService<{
   },
   /**
    * ListDisplays returns what people see of the catalog in force: names and texts
-   * in a language, rarities in order, icons. Players' tokens may ask for it.
+   * in a language, rarities in order, icons. Players' tokens may call it.
    *
    * @generated from rpc kuji.v1.RewardService.ListDisplays
    */
@@ -463,10 +463,9 @@ export const RewardService: GenService<{
     output: typeof ListDisplaysResponseSchema;
   },
   /**
-   * GetDisclosure returns what is published of the odds of a catalog, that in force
-   * or an older one, as HTML to embed and as data. Players' tokens may ask for it.
-   * More than 1000 outcomes of all pools together are invalid_argument: ask pool by
-   * pool.
+   * GetDisclosure returns the published odds of the catalog in force, or of an older
+   * one, as HTML to embed and as data. Players' tokens may call it. More than 1000
+   * outcomes over all pools are invalid_argument: ask pool by pool.
    *
    * @generated from rpc kuji.v1.RewardService.GetDisclosure
    */
@@ -520,8 +519,8 @@ export const RewardService: GenService<{
     output: typeof ListCatalogsResponseSchema;
   },
   /**
-   * GetAccess returns what the key, or the token, of the request may do, and what the
-   * server has. Any may call it.
+   * GetAccess returns what the caller's key or token may do, and what the server has.
+   * Every key and token may call it.
    *
    * @generated from rpc kuji.v1.RewardService.GetAccess
    */
@@ -532,8 +531,8 @@ export const RewardService: GenService<{
   },
   /**
    * GetEpoch returns an epoch's commitment to its seed and, once it is revealed, the
-   * seed; not_found if the log has none of this number any more. It may read much of
-   * the log.
+   * seed; not_found if the log does not have it, or no longer. It may read much of the
+   * log.
    *
    * @generated from rpc kuji.v1.RewardService.GetEpoch
    */

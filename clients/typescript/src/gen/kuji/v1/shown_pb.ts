@@ -13,14 +13,14 @@ export const file_kuji_v1_shown: GenFile = /*@__PURE__*/
   fileDesc("ChNrdWppL3YxL3Nob3duLnByb3RvEgdrdWppLnYxImsKB0Rpc3BsYXkSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZyYXJpdHkYAyABKAkSDAoEaWNvbhgEIAEoCRIfCghtZXRhZGF0YRgFIAMoCzINLmt1amkudjEuTWV0YSIiCgRNZXRhEgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCUIvWi1naXRodWIuY29tL2t1amktZGV2L2t1amkvcHJvdG8va3VqaS92MTtrdWppdjFiBnByb3RvMw");
 
 /**
- * Display is what people see of something, in the language that was asked for, or
- * the nearest that there is. What is not there is empty.
+ * Display is what people see of something, in the requested language or the nearest
+ * one. Parts that it does not have are empty.
  *
  * @generated from message kuji.v1.Display
  */
 export type Display = Message<"kuji.v1.Display"> & {
   /**
-   * Without one, show the id.
+   * Empty: show the id.
    *
    * @generated from field: string name = 1;
    */
@@ -61,7 +61,7 @@ export const DisplaySchema: GenMessage<Display> = /*@__PURE__*/
   messageDesc(file_kuji_v1_shown, 0);
 
 /**
- * Meta is a key of a display's metadata, which says nothing to Kuji.
+ * Meta is a key of a display's metadata, with its value. Kuji does not read it.
  *
  * @generated from message kuji.v1.Meta
  */

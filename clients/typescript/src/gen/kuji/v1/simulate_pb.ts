@@ -66,8 +66,8 @@ export type SimulateRequest = Message<"kuji.v1.SimulateRequest"> & {
   pay: string;
 
   /**
-   * Another number gives other luck. The same simulation with the same number gives
-   * the same answer.
+   * Another seed gives other luck. The same simulation with the same seed gives the
+   * same answer.
    *
    * @generated from field: uint64 seed = 8;
    */
@@ -81,21 +81,21 @@ export type SimulateRequest = Message<"kuji.v1.SimulateRequest"> & {
   until: string;
 
   /**
-   * Draws of all players together in an hour; 0: no time passes.
+   * Draws an hour of all players together; 0: no time passes.
    *
    * @generated from field: double rate = 10;
    */
   rate: number;
 
   /**
-   * Every player has stock of their own, as if alone.
+   * Whether every player has stock of their own, as if alone.
    *
    * @generated from field: bool independent = 11;
    */
   independent: boolean;
 
   /**
-   * How many codes lists have; others have as many as are asked for.
+   * How many codes these lists have. All other lists never run out.
    *
    * @generated from field: map<string, uint64> codes = 12;
    */
@@ -135,14 +135,14 @@ export type SimulatedProgress = Message<"kuji.v1.SimulatedProgress"> & {
   n: number;
 
   /**
-   * For each draw; otherwise for each day.
+   * Per draw; otherwise per day.
    *
    * @generated from field: bool per_draw = 3;
    */
   perDraw: boolean;
 
   /**
-   * Each report has one of so many keys, at random; 0: none.
+   * Each report has a random one of so many keys; 0: no key.
    *
    * @generated from field: uint32 keys = 4;
    */
@@ -192,14 +192,15 @@ export type SimulateResponse = Message<"kuji.v1.SimulateResponse"> & {
   given: SimulatedAmount[];
 
   /**
-   * Of each entry that draws can take, here and in pools below.
+   * For each entry that draws can take, in this pool and in pools below it.
    *
    * @generated from field: repeated kuji.v1.SimulatedOdds odds = 6;
    */
   odds: SimulatedOdds[];
 
   /**
-   * The wanted odds leave something out, such as pity or stock.
+   * Whether something that the wanted odds leave out changes the odds, such as pity
+   * or stock.
    *
    * @generated from field: bool odds_change = 7;
    */
@@ -213,7 +214,7 @@ export type SimulateResponse = Message<"kuji.v1.SimulateResponse"> & {
   noLongRun: string;
 
   /**
-   * With a request that says until.
+   * If the request has until.
    *
    * @generated from field: kuji.v1.SimulatedCosts costs = 9;
    */
@@ -254,7 +255,7 @@ export type SimulateResponse = Message<"kuji.v1.SimulateResponse"> & {
   beyond: SimulatedBeyond[];
 
   /**
-   * How many of each player's draws were simulated, and with what.
+   * What was simulated: players, draws of each, draws of a request.
    *
    * @generated from field: uint32 players = 16;
    */
@@ -279,7 +280,7 @@ export const SimulateResponseSchema: GenMessage<SimulateResponse> = /*@__PURE__*
   messageDesc(file_kuji_v1_simulate, 2);
 
 /**
- * SimulatedRefusal is requests that were refused.
+ * SimulatedRefusal counts requests that were refused with one status.
  *
  * @generated from message kuji.v1.SimulatedRefusal
  */
@@ -297,7 +298,7 @@ export type SimulatedRefusal = Message<"kuji.v1.SimulatedRefusal"> & {
   requests: bigint;
 
   /**
-   * Players for whom all later requests would be refused, too.
+   * Players whose later requests would all be refused, too.
    *
    * @generated from field: uint64 stopped = 3;
    */
@@ -328,7 +329,7 @@ export type SimulatedAmount = Message<"kuji.v1.SimulatedAmount"> & {
   total: bigint;
 
   /**
-   * For a draw; of a quest and of ranks, for a player.
+   * Per draw; for quests and ranks, per player.
    *
    * @generated from field: double each = 3;
    */
@@ -403,8 +404,8 @@ export const SimulatedOddsSchema: GenMessage<SimulatedOdds> = /*@__PURE__*/
   messageDesc(file_kuji_v1_simulate, 5);
 
 /**
- * SimulatedCosts is what an item costs. Players without it count as giving more than
- * all others; a number that depends on how much more is absent.
+ * SimulatedCosts is what an item costs. Players who did not get it count as paying
+ * more than all others. A number that depends on how much more is absent.
  *
  * @generated from message kuji.v1.SimulatedCosts
  */
@@ -427,8 +428,8 @@ export type SimulatedCosts = Message<"kuji.v1.SimulatedCosts"> & {
   costs: SimulatedCost[];
 
   /**
-   * How many players had it after exactly so many draws, ascending: at most 1000
-   * steps, each with the players up to it since the one before.
+   * How many players got it, by the number of draws, ascending: at most 1000 steps.
+   * Each has the players since the step before.
    *
    * @generated from field: repeated kuji.v1.SimulatedStep distribution = 4;
    */
@@ -522,7 +523,7 @@ export const SimulatedStepSchema: GenMessage<SimulatedStep> = /*@__PURE__*/
  */
 export type SimulatedStock = Message<"kuji.v1.SimulatedStock"> & {
   /**
-   * When the pool first refused a request for it; absent: never.
+   * When the pool first refused a request as sold out; absent: never.
    *
    * @generated from field: kuji.v1.SimulatedMoment sold_out = 1;
    */
@@ -534,7 +535,7 @@ export type SimulatedStock = Message<"kuji.v1.SimulatedStock"> & {
   entries: SimulatedEntry[];
 
   /**
-   * The samples have the first so many entries.
+   * How many of the entries, from the first on, the samples have.
    *
    * @generated from field: uint32 sampled_entries = 3;
    */
@@ -656,7 +657,7 @@ export const SimulatedSampleSchema: GenMessage<SimulatedSample> = /*@__PURE__*/
  */
 export type SimulatedBudget = Message<"kuji.v1.SimulatedBudget"> & {
   /**
-   * One that has the budget.
+   * One of the pools that have the budget.
    *
    * @generated from field: string pool = 1;
    */
@@ -695,14 +696,14 @@ export type SimulatedBudget = Message<"kuji.v1.SimulatedBudget"> & {
   spans: bigint;
 
   /**
-   * Spent in one of them at most.
+   * The most that was spent in one of them.
    *
    * @generated from field: uint64 most = 8;
    */
   most: bigint;
 
   /**
-   * How many of them ended with less left than an entry may ask for.
+   * How many of them ended with less left than an entry can ask for.
    *
    * @generated from field: uint64 full = 9;
    */
@@ -826,7 +827,8 @@ export const SimulatedRanksSchema: GenMessage<SimulatedRanks> = /*@__PURE__*/
   messageDesc(file_kuji_v1_simulate, 16);
 
 /**
- * SimulatedBeyond is how many of an item players did not get, as they had the most.
+ * SimulatedBeyond is how many of an item players did not get because they had the
+ * most of it already.
  *
  * @generated from message kuji.v1.SimulatedBeyond
  */

@@ -30,8 +30,8 @@ export const ListSlowRequestSchema: GenMessage<ListSlowRequest> = /*@__PURE__*/
  */
 export type ListSlowResponse = Message<"kuji.v1.ListSlowResponse"> & {
   /**
-   * The slowest calls of the last 10 to 20 minutes, the slowest first: at most 100.
-   * Only those that this node answered. Streams are not among them.
+   * At most 100 calls of the last 10 to 20 minutes that this node answered, the
+   * slowest first. Without streams.
    *
    * @generated from field: repeated kuji.v1.SlowCall calls = 1;
    */
@@ -59,7 +59,7 @@ export type SlowCall = Message<"kuji.v1.SlowCall"> & {
   method: string;
 
   /**
-   * Empty: it was about none.
+   * Empty: the call was about no realm.
    *
    * @generated from field: string realm = 2;
    */
@@ -73,14 +73,14 @@ export type SlowCall = Message<"kuji.v1.SlowCall"> & {
   key: string;
 
   /**
-   * When it came, Unix milliseconds.
+   * When the call arrived, Unix milliseconds.
    *
    * @generated from field: int64 time_unix_ms = 4;
    */
   timeUnixMs: bigint;
 
   /**
-   * From when its body had arrived to the answer, in microseconds.
+   * Time from the end of its body to the answer, in microseconds.
    *
    * @generated from field: int64 took_us = 5;
    */
@@ -94,7 +94,7 @@ export type SlowCall = Message<"kuji.v1.SlowCall"> & {
   code: string;
 
   /**
-   * Of its body.
+   * Size of its body.
    *
    * @generated from field: uint64 request_bytes = 7;
    */

@@ -224,7 +224,7 @@ public abstract class Calls {
   }
 
   /**
-   * ListKeys returns the keys of the server and what they may do, never the keys.
+   * ListKeys returns the names and rights of the server's keys, never the keys.
    */
   public ListKeysResponse listKeys(ListKeysRequest request) {
     return listKeysAsync(request).await();
@@ -236,7 +236,7 @@ public abstract class Calls {
   }
 
   /**
-   * ListSlow returns calls of late that took long.
+   * ListSlow returns the slowest recent calls.
    */
   public ListSlowResponse listSlow(ListSlowRequest request) {
     return listSlowAsync(request).await();
@@ -261,7 +261,7 @@ public abstract class Calls {
   }
 
   /**
-   * ProposeCatalog lets a catalog wait for the approval of another key.
+   * ProposeCatalog proposes a catalog, which waits until another key approves it.
    */
   public ProposeCatalogResponse proposeCatalog(ProposeCatalogRequest request) {
     return proposeCatalogAsync(request).await();
@@ -285,8 +285,8 @@ public abstract class Calls {
   }
 
   /**
-   * GetProposal returns a catalog that waits for approval; not_found if there is none
-   * of this number.
+   * GetProposal returns a catalog that waits for approval; not_found if none has this
+   * number.
    */
   public GetProposalResponse getProposal(GetProposalRequest request) {
     return getProposalAsync(request).await();
@@ -310,8 +310,8 @@ public abstract class Calls {
   }
 
   /**
-   * ApproveCatalog puts a proposed catalog in force, if the one in force is still that
-   * over which it was proposed. The key that proposed it may not.
+   * ApproveCatalog puts a proposed catalog in force, if the version over which it was
+   * proposed is still in force. The key that proposed it cannot approve it.
    */
   public ApproveCatalogResponse approveCatalog(ApproveCatalogRequest request) {
     return approveCatalogAsync(request).await();
@@ -749,7 +749,7 @@ public abstract class Calls {
 
   /**
    * ListDisplays returns what people see of the catalog in force: names and texts
-   * in a language, rarities in order, icons. Players' tokens may ask for it.
+   * in a language, rarities in order, icons. Players' tokens may call it.
    */
   public ListDisplaysResponse listDisplays(ListDisplaysRequest request) {
     return listDisplaysAsync(request).await();
@@ -761,10 +761,9 @@ public abstract class Calls {
   }
 
   /**
-   * GetDisclosure returns what is published of the odds of a catalog, that in force
-   * or an older one, as HTML to embed and as data. Players' tokens may ask for it.
-   * More than 1000 outcomes of all pools together are invalid_argument: ask pool by
-   * pool.
+   * GetDisclosure returns the published odds of the catalog in force, or of an older
+   * one, as HTML to embed and as data. Players' tokens may call it. More than 1000
+   * outcomes over all pools are invalid_argument: ask pool by pool.
    */
   public GetDisclosureResponse getDisclosure(GetDisclosureRequest request) {
     return getDisclosureAsync(request).await();
@@ -828,8 +827,8 @@ public abstract class Calls {
   }
 
   /**
-   * GetAccess returns what the key, or the token, of the request may do, and what the
-   * server has. Any may call it.
+   * GetAccess returns what the caller's key or token may do, and what the server has.
+   * Every key and token may call it.
    */
   public GetAccessResponse getAccess(GetAccessRequest request) {
     return getAccessAsync(request).await();
@@ -842,8 +841,8 @@ public abstract class Calls {
 
   /**
    * GetEpoch returns an epoch's commitment to its seed and, once it is revealed, the
-   * seed; not_found if the log has none of this number any more. It may read much of
-   * the log.
+   * seed; not_found if the log does not have it, or no longer. It may read much of the
+   * log.
    */
   public GetEpochResponse getEpoch(GetEpochRequest request) {
     return getEpochAsync(request).await();
