@@ -16,17 +16,17 @@ func EpochsOf(r *Realm) Epochs { return Epochs{r} }
 // EpochView is the time of one writer of a realm, with the seed of all its draws.
 type EpochView struct {
 	Number     uint64
-	Position   uint64   // of the entry of the log that began it
-	Time       int64    // when it began, Unix milliseconds; 0: the log no longer says
+	Position   uint64   // of the log entry that began it
+	Time       int64    // when it began, Unix milliseconds; 0: the log no longer has it
 	Commitment [32]byte // to the seed, by SHA-256: docs/internals/formats has the bytes
-	Current    bool     // it is the epoch of the present writer, so its seed is secret
-	Revealed   uint64   // position of the entry of the log that has the seed in clear; 0: none yet
+	Current    bool     // it is the epoch of the current writer, so its seed is secret
+	Revealed   uint64   // position of the log entry that revealed the seed; 0: none yet
 	Seed       [32]byte // zero until it is revealed
 }
 
 // Get returns an epoch by its number. It reads the log from where the epoch began to where its seed was
-// revealed. CodeNotFound: there is none, or the log no longer has it. An engine in memory keeps no log, so
-// it returns no seeds.
+// revealed. CodeNotFound: no epoch has this number, or the log no longer has it. An engine in memory keeps
+// no log, so it returns no seeds.
 func (v Epochs) Get(ctx context.Context, number uint64) (EpochView, error) {
 	w := v.r.w
 	if err := w.gate.answers(ctx); err != nil {

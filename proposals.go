@@ -12,17 +12,17 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Proposals is the view of the catalogs that wait until somebody else approves them: see ProposalsOf. A
-// realm has at most 20 of them, of at most 8 MiB each when compiled, 32 MiB in all.
+// Proposals is the view of the catalogs that wait until another key approves them: see ProposalsOf. A realm
+// has at most 20 of them, of at most 8 MiB each when compiled, 32 MiB in all.
 type Proposals struct{ r *Realm }
 
 // ProposalsOf returns the view of a realm's proposals.
 func ProposalsOf(r *Realm) Proposals { return Proposals{r} }
 
-// ProposalView is a catalog that waits.
+// ProposalView is a catalog that waits for approval.
 type ProposalView struct {
 	Number   uint64 // from 1 on
-	Over     uint64 // the version in force when it was proposed: it can be approved only over this one
+	Over     uint64 // the version in force when it was proposed; it can be approved only while that is in force
 	Hash     [32]byte
 	Name     string // of the catalog
 	Bytes    uint64 // of the compiled catalog
@@ -39,10 +39,10 @@ func proposalView(p *rules.Proposal) ProposalView {
 	}
 }
 
-// Propose lets a catalog wait, and returns once that is durable. The same catalog by the same By over the
-// same version is the same proposal. over is the version that must be in force, nil for any. CodeConflict:
-// another one is, or the realm has no catalog yet, or it does not fit the realm's state, or is in force
-// already, or there is no room.
+// Propose proposes a catalog, and returns once the proposal is durable. The same catalog by the same By over
+// the same version is the same proposal. over is the version that must be in force, nil for any.
+// CodeConflict: another version is in force, the realm has no catalog yet, the catalog does not fit the
+// realm's state or is in force already, or there is no room for another proposal.
 func (v Proposals) Propose(ctx context.Context, c *catalog.Catalog, over *uint64, n Note) (ProposalView, error) {
 	if err := cmp.Or(checkCatalog(c), invalid(n.note().Check())); err != nil {
 		return ProposalView{}, err
@@ -85,7 +85,7 @@ func (p *proposing) propose(w *writer, b *ledger.Batch, event *store.Writer) (*e
 
 func (p *proposing) entered(*writer, *ledger.Batch) {}
 
-// All returns the catalogs that wait, the oldest first.
+// All returns the catalogs that wait for approval, the oldest first.
 func (v Proposals) All(ctx context.Context) (all []ProposalView, err error) {
 	err = v.read(ctx, func(s *store.State) {
 		some := rules.Proposals(s)
@@ -96,7 +96,7 @@ func (v Proposals) All(ctx context.Context) (all []ProposalView, err error) {
 	return all, err
 }
 
-// Get returns a catalog that waits. CodeNotFound: there is none of this number.
+// Get returns a catalog that waits for approval. CodeNotFound: no proposal has this number.
 func (v Proposals) Get(ctx context.Context, number uint64) (view ProposalView, c *catalog.Catalog, err error) {
 	var canonical []byte
 	found := false
@@ -136,7 +136,7 @@ func (v Proposals) unknown(number uint64) error {
 	return errf(CodeNotFound, "number", "no proposal %d waits in realm %q", number, v.r.w.name)
 }
 
-// Withdraw drops a catalog that waits, and returns once that is durable. ok is false if there was none.
+// Withdraw drops a proposal, and returns once that is durable. ok is false if no proposal has this number.
 func (v Proposals) Withdraw(ctx context.Context, number uint64, n Note) (ok bool, err error) {
 	if err := invalid(n.note().Check()); err != nil {
 		return false, err
@@ -165,9 +165,9 @@ func (p *withdrawing) propose(w *writer, b *ledger.Batch, event *store.Writer) (
 
 func (p *withdrawing) entered(*writer, *ledger.Batch) {}
 
-// Approve puts a catalog that waits in force, and returns once that is durable. If it is in force by this
-// already, the result is that of the first call. CodeConflict: Note.By has proposed it, or the version in
-// force is another one than when it was proposed. CodeNotFound: it does not wait.
+// Approve puts a proposed catalog in force, and returns once that is durable. If this proposal is in force
+// already, the result is that of the first call. CodeConflict: Note.By proposed it, or the version in force
+// is no longer the one over which it was proposed. CodeNotFound: no proposal has this number.
 func (v Proposals) Approve(ctx context.Context, number uint64, n Note) (Result, error) {
 	if err := invalid(n.note().Check()); err != nil {
 		return Result{}, err

@@ -192,12 +192,12 @@ func TestKeys(t *testing.T) {
 	}
 	s.keyFile("read support")
 	p.act("grant", map[string]string{"item": "plate", "quantity": "1"}, "ann gets")
-	p.has("dialog [role=alert]", "This key may not do that.")
+	p.has("dialog [role=alert]", "This key cannot do that.")
 	s.keyFile(keyed...)
 	if got := s.holdings("ann")["plate"]; got != 1 {
 		t.Errorf("ann has %d plates, want 1", got)
 	}
-	for path, want := range map[string]string{"/players": "This key may not", "/pools": "Harvest Moon, box 1", "/operations": "This key may not do that."} {
+	for path, want := range map[string]string{"/players": "This key cannot list players", "/pools": "Harvest Moon, box 1", "/operations": "This key cannot do that."} {
 		p := browse(t, s.address, wide, path)
 		p.enter("stall")
 		p.has("main", want)

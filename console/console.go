@@ -1,9 +1,9 @@
-// Package console is Kuji's web pages for support staff, designers and operators. It serves static
-// files, and nothing else: what the pages do, they do by the public API, with a key that the user
-// gives. So whoever has the files has no right more than before.
+// Package console has Kuji's web pages for support staff, designers and operators. It serves only
+// static files. The pages do everything through the public API, with a key that the user gives. So
+// the files give nobody any rights.
 //
-// No answer of this package depends on a realm, a key or a request's body, and nothing of the
-// project may be imported here. What a page needs and the API lacks becomes an RPC.
+// No answer of this package depends on a realm, a key or a request's body. The package may import
+// nothing of the project. If a page needs something that the API lacks, the API gets an RPC.
 package console
 
 import (
@@ -18,14 +18,14 @@ import (
 	"strings"
 )
 
-// Path is where a server has the console.
+// Path is where a server serves the console.
 const Path = "/console/"
 
 //go:embed index.html icon.svg *.css *.js pages lang vendor
 var files embed.FS
 
-// policy lets a page load what this package serves and call the server that it is from. Icons of
-// items may be anywhere on the web. Nothing is inline, and no other page can frame one of these.
+// policy lets a page load what this package serves, and call the server that it comes from. Icons of
+// items can be anywhere on the web. Nothing is inline, and no other page can frame these pages.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -34,7 +34,7 @@ type file struct {
 	kind    string
 	tag     string
 	data    []byte
-	gzipped []byte // nil: no smaller
+	gzipped []byte // nil: it would not be smaller
 }
 
 // kinds are the types of files that are served. Licences and other notes are not.
@@ -77,7 +77,7 @@ func newFile(kind string, data []byte) *file {
 	return f
 }
 
-// handler has the files by their names below Path.
+// handler has the files, by name below Path.
 type handler map[string]*file
 
 // ServeHTTP implements [http.Handler].
@@ -98,7 +98,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such page", http.StatusNotFound)
 		return
 	}
-	// A browser asks again each time, and is told that it has the file: an upgrade shows at once.
+	// A browser asks each time whether its copy is current, so it sees an upgrade at once.
 	head.Set("Cache-Control", "no-cache")
 	head.Set("Vary", "Accept-Encoding")
 	head.Set("ETag", f.tag)

@@ -27,7 +27,7 @@ func TestContract(t *testing.T) {
 	p.visit("/contract/type/kuji.v1.PoolMode")
 	p.has("main", "POOL_MODE_RAFFLE Odds by remaining stock")
 	p.visit("/contract/call/kuji.v1.RewardService%2FDraw")
-	p.has("main", "It changes something")
+	p.has("main", "This call changes something")
 	if eval[bool](p, "!!document.querySelector('form .button.primary')") {
 		t.Error("a draw can be sent from the page of the API")
 	}

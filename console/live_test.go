@@ -52,7 +52,7 @@ func TestFeedBreaks(t *testing.T) {
 	p.has("#newest", "before Daily bonus")
 	between.Refuse(true)
 	between.Cut()
-	p.has("#feed-lost", "Connection lost, since")
+	p.has("#feed-lost", "No connection since")
 	s.do(kuji.Draw{ID: "meanwhile", Player: "meanwhile", Pool: "daily", Count: 1})
 	between.Refuse(false)
 	p.has("main", "Live")
@@ -122,7 +122,7 @@ func TestPoolsLive(t *testing.T) {
 	p.until("document.querySelector('#odds-seen .band b')")
 	p.visit("/pools")
 	drawing(t, s, pools50(), 1000, time.Millisecond)
-	p.has("main", "the newest draws are samples")
+	p.has("main", "this list is a sample")
 	if n := eval[int](p, "document.querySelectorAll('#newest .feedline').length"); n > 30 {
 		t.Errorf("%d draws are shown at once", n)
 	}
@@ -183,7 +183,7 @@ func TestCatalog(t *testing.T) {
 	designer.enter("designer")
 	designer.set("[name=yaml]", changed)
 	designer.press("[name=check]")
-	designer.has("main", "This key may not see a plan before.")
+	designer.has("main", "This key cannot see a plan first.")
 	designer.set("[name=reason]", "as before")
 	designer.press("[name=propose]")
 	designer.has("main", "The proposal waits for a second person.")
@@ -212,7 +212,7 @@ func TestCatalog(t *testing.T) {
 	watcher.enter("watcher")
 	watcher.set("[name=yaml]", changed)
 	watcher.press("[name=check]")
-	watcher.has("main", "This key may not do that.")
+	watcher.has("main", "This key cannot do that.")
 }
 
 // TestProof: what a client has received is found in the log and compared, and what was changed is not
@@ -237,7 +237,7 @@ func TestProof(t *testing.T) {
 	p.press("form .button.primary")
 	p.has("#steps", "What you pasted is what the log says.")
 	p.has("#steps", "The receipt has the same commitment.")
-	p.has("#steps", "The epoch goes on, so its seed is secret.")
+	p.has("#steps", "The epoch is still running, so its seed is secret.")
 	p.accessible("proof")
 	s.stop()
 	s.start() // which reveals the seed
@@ -308,7 +308,7 @@ func TestOperations(t *testing.T) {
 	p.has("#verify", "other something is wrong")
 	p.has("#verify", "position 7: <b>chain</b>")
 	p.set("[name=report]", "ok")
-	p.has("#verify", "This is no report")
+	p.has("#verify", "This is not a report")
 	p.accessible("operations")
 	p.visit("/pools/splash")
 	p.has("main", "Budget, a day: Cash back 50,000 of 50,000 left")

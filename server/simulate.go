@@ -12,11 +12,11 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// A Simulator tries a catalog on simulated players, on one core, until ctx ends. A request that asks
-// for something impossible gets CodeInvalid with the field.
+// A Simulator tries a catalog on simulated players. It uses one core, and stops when ctx ends. An
+// impossible request gets CodeInvalid with the field.
 type Simulator func(ctx context.Context, c *catalog.Catalog, req *kujiv1.SimulateRequest) (*kujiv1.SimulateResponse, error)
 
-// Bounds of a simulation by an RPC: it takes a core for some seconds.
+// Bounds of a simulation by an RPC, which takes a core for some seconds.
 const (
 	defaultSimulatedPlayers = 1000
 	defaultSimulatedDraws   = 100

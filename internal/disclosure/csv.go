@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Table returns the odds as rows of text, the first of which says what each column is. The columns about requests are
-// there only if a pool guarantees something within one.
+// Table returns the odds as rows of text. The first row names the columns. There are columns about requests only if
+// a pool guarantees something within one.
 func (d *Disclosure) Table() [][]string {
 	head := []string{"catalog_version", "catalog_hash", "pool", "taken_from", "entry", "chance", "chance_exact", "times_a_draw", "times_a_draw_long_run", "moments", "budget"}
 	within := slices.ContainsFunc(d.Pools, func(p Pool) bool { return len(p.Counts) > 0 })

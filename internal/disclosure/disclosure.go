@@ -1,6 +1,6 @@
-// Package disclosure says what is published of a catalog's odds: as data, as a table, and as HTML for players,
-// with names in their language. It puts words to what package kuji has computed. No odds are computed here, and
-// nothing of a realm's state may enter.
+// Package disclosure publishes a catalog's odds: as data, as a table, and as HTML for players, with names in
+// their language. It puts into words what package kuji has computed. It computes no odds itself, and nothing of
+// a realm's state may enter.
 package disclosure
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Disclosure is what is published of a catalog's odds, in one language.
+// Disclosure has the published odds of a catalog, in one language.
 type Disclosure struct {
 	Name     string `json:"name,omitempty"`
 	Realm    string `json:"realm"`
@@ -27,7 +27,7 @@ type Disclosure struct {
 	words *words
 }
 
-// Pool is what is published of a pool.
+// Pool has the published odds of a pool.
 type Pool struct {
 	Pool        string   `json:"pool"`
 	Name        string   `json:"name,omitempty"`
@@ -72,15 +72,15 @@ type Line struct {
 	Odds *big.Rat `json:"-"` // the chance
 }
 
-// Request is what a request for several draws gives of a line.
+// Request says how often a request for several draws takes a line.
 type Request struct {
 	Draws    int    `json:"draws"`
 	Expected string `json:"expected"` // decimal, times in the request
 	PerDraw  string `json:"per_draw"` // decimal, divided by the draws
 }
 
-// New puts words to the odds of some pools of a catalog: see [kuji.Disclose]. A language that is empty is the
-// catalog's; where it has no text, and for the words of the page, the nearest one is taken.
+// New puts the odds of some pools of a catalog into words: see [kuji.Disclose]. An empty language means the
+// catalog's. Where there is no text in the language, and for the words of the page, it takes the nearest one.
 func New(v kuji.CatalogView, odds []kuji.Disclosed, realm, language string) *Disclosure {
 	l := NewLabels(v.Catalog, language)
 	d := &Disclosure{Name: l.Catalog(), Realm: realm, Version: v.Version, Hash: hex.EncodeToString(v.Hash[:]), Language: l.words.Language, Pools: []Pool{}, words: l.words}

@@ -14,7 +14,7 @@ import (
 // Steps is how many colors rarities have, from the most common to the rarest.
 const Steps = 6
 
-// Labels are the names by which people know the things of a catalog, in a language or the nearest that there is.
+// Labels are the names of a catalog's things for people, in a language or the nearest one.
 type Labels struct {
 	c         *catalog.Catalog
 	words     *words
@@ -67,10 +67,10 @@ func NewLabels(c *catalog.Catalog, language string) *Labels {
 // Language returns the language of the words around the names.
 func (l *Labels) Language() string { return l.words.Language }
 
-// Catalog returns the name of the catalog; empty: it has none.
+// Catalog returns the name of the catalog, empty if it has none.
 func (l *Labels) Catalog() string { return catalog.DisplaysOf(l.c).Name(l.languages) }
 
-// Item returns the name of an item, or of a family its id.
+// Item returns the name of an item, or the id of a family.
 func (l *Labels) Item(id string) string {
 	if it := l.items[id]; it != nil {
 		return cmp.Or(catalog.Displayed{Name: it.Name, Display: &it.Display}.In(l.languages).Name, id)
@@ -118,7 +118,7 @@ func (l *Labels) shown(p *catalog.Pool) catalog.Shown {
 	return catalog.Displayed{Name: p.Name, Display: &p.Display}.In(l.languages)
 }
 
-// EntryOf is Entry of an entry by its ids. One that is not there has its id for a name.
+// EntryOf is Entry for ids. An entry that does not exist has its id as its name.
 func (l *Labels) EntryOf(pool, entry string) Label {
 	if p := l.pools[pool]; p != nil {
 		for i := range p.Entries {
@@ -186,7 +186,7 @@ func (l *Labels) stacks(all []catalog.Stack) string {
 // maxGroup is the most entries by which a group is named.
 const maxGroup = 4
 
-// short is what an entry is known by: its rarest item, or the pools that it leads to.
+// short names an entry by its rarest item, or by the pools that it leads to.
 func (l *Labels) short(e *catalog.Entry) string {
 	name, rank := e.ID, -1
 	for _, q := range e.Reward.Items {

@@ -22,8 +22,8 @@ var palette string
 
 var templates = template.Must(template.ParseFS(pages, "*.html"))
 
-// Palette returns the look of Kuji's pages as custom properties of CSS: colors, type and space, for what a selector
-// chooses, in light and, where people prefer that, in dark.
+// Palette returns the look of Kuji's pages as custom properties of CSS: colors, type and space, in light and dark,
+// for the elements that the selector matches.
 func Palette(selector string) template.CSS {
 	light, dark, _ := strings.Cut(palette, "/* dark */")
 	light = strings.TrimPrefix(light, "/* light */")
@@ -42,11 +42,11 @@ const MaxHTML = 1 << 20
 // ErrTooLong says that an element to embed would be longer than [MaxHTML].
 var ErrTooLong = fmt.Errorf("disclosure: more than %d bytes of HTML", MaxHTML)
 
-// HTML returns the odds as one element to embed in a page. It has its own style and no scripts. Nothing in it
-// reaches outside of it. The error is [ErrTooLong] if there is too much to say.
+// HTML returns the odds as one element to embed in a page. It has its own style and no scripts, and changes nothing
+// outside of it. The error is [ErrTooLong] if it would be longer than [MaxHTML].
 func (d *Disclosure) HTML() ([]byte, error) { return (&shown{d, false}).render("block.html", MaxHTML) }
 
-// Page returns a page that needs no other file, but for the icons that the catalog names.
+// Page returns a page that needs no other files except the icons of the catalog.
 func (d *Disclosure) Page() ([]byte, error) {
 	return (&shown{d, true}).render("page.html", math.MaxInt)
 }
@@ -59,7 +59,7 @@ func (s *shown) render(name string, most int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// bounded takes so many bytes at most.
+// bounded takes a limited number of bytes.
 type bounded struct {
 	bytes.Buffer
 	most int
