@@ -47,7 +47,7 @@ func TestFeedBreaks(t *testing.T) {
 		}
 	})
 	p := browse(t, between.Addr(), wide, "/pools")
-	p.has("main", "Live")
+	p.has("main [role=status] .chip.good", "Live")
 	s.do(kuji.Draw{ID: "before", Player: "before", Pool: "daily", Count: 1})
 	p.has("#newest", "before Daily bonus")
 	between.Refuse(true)
@@ -55,7 +55,7 @@ func TestFeedBreaks(t *testing.T) {
 	p.has("#feed-lost", "No connection since")
 	s.do(kuji.Draw{ID: "meanwhile", Player: "meanwhile", Pool: "daily", Count: 1})
 	between.Refuse(false)
-	p.has("main", "Live")
+	p.has("main [role=status] .chip.good", "Live")
 	p.has("#newest", "meanwhile Daily bonus")
 	if n := eval[int](p, "[...document.querySelectorAll('#newest .feedline')].length"); n != 2 {
 		t.Errorf("%d draws are shown, want 2", n)
