@@ -231,7 +231,7 @@ type view struct {
 
 var wide = view{1280, 900, false, "Asia/Tokyo"}
 
-// browse opens a tab at the console of a site, at a path behind the #.
+// browse opens a tab at the console of a site, at a path after the #.
 func browse(t *testing.T, address string, v view, path string) *page {
 	t.Helper()
 	browser, err := chromium()

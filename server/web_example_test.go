@@ -119,7 +119,7 @@ func TestWebExample(t *testing.T) {
 		{"no such pool", "none", "ann", ann, []string{`data-state="not-found"`, "There is no such pool."}},
 		{"another player's token", "once", "ann", w.tokens.of("bob"), []string{`data-state="signed-out"`, "Your sign-in does not allow this."}},
 		{"a bad token", "once", "ann", "x", []string{`data-state="signed-out"`, "Your sign-in is not valid any more."}},
-		{"no parameters", "once", "", "", []string{`data-state="no-parameters"`, "This page lacks player, token behind the # of its address."}},
+		{"no parameters", "once", "", "", []string{`data-state="no-parameters"`, "After the #, the address of this page needs player, token."}},
 	} {
 		dom := w.open(t, "/try.html?lang=en", f.url, tt.pool, tt.player, tt.token)
 		for _, want := range tt.want {

@@ -121,8 +121,8 @@ func (c *api) catalogOf(ctx context.Context, version uint64) ([]byte, error) {
 
 func namesCommand(a *app) *cobra.Command {
 	req := &kujiv1.ListDisplaysRequest{}
-	cmd := &cobra.Command{Use: "names", Short: "List what people see of the catalog in force, in a language"}
-	cmd.Flags().StringVar(&req.Language, "language", "", "a `tag` such as de or pt-BR (default: that of the catalog)")
+	cmd := &cobra.Command{Use: "names", Short: "List the names and rarities of the catalog in force"}
+	cmd.Flags().StringVar(&req.Language, "language", "", "language of the names, a `tag` such as de or pt-BR (default: that of the catalog)")
 	cmd.Flags().Uint32Var(&req.Offset, "offset", 0, "how many to skip")
 	cmd.Flags().Uint32Var(&req.Limit, "limit", 0, "how many at most (default 1000, at most 10000)")
 	return read(a, cmd, req, (*api).ListDisplays, func(w io.Writer, resp *kujiv1.ListDisplaysResponse) {

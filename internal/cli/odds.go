@@ -32,7 +32,7 @@ func oddsCommand(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&count, "count", 1, "`number` of draws in a request: show its odds next to those of one draw")
 	cmd.Flags().StringVar(&html, "html", "", "`file` to write a page for all pools to")
 	cmd.Flags().StringVar(&csv, "csv", "", "`file` to write a table for all pools to")
-	cmd.Flags().StringVar(&language, "language", "", "of the page: a `tag` such as de or ja (default: that of the catalog)")
+	cmd.Flags().StringVar(&language, "language", "", "language of the page, a `tag` such as de or ja (default: that of the catalog)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		publish := html != "" || csv != ""
 		switch {

@@ -18,7 +18,7 @@ func proposalCommands(a *app) []*cobra.Command {
 
 func proposeCommand(a *app) *cobra.Command {
 	var expect uint64
-	cmd := &cobra.Command{Use: "propose FILE", Short: "Let a catalog wait until somebody else approves it"}
+	cmd := &cobra.Command{Use: "propose FILE", Short: "Propose a catalog, which another key must approve"}
 	why := newReasons(cmd)
 	cmd.Flags().Uint64Var(&expect, "expect", 0, "`version` of the catalog that must be in force (default: any)")
 	return a.online(cmd, func(ctx context.Context, c *api, args []string) error {
@@ -53,7 +53,7 @@ func proposalsCommand(a *app) *cobra.Command {
 func proposalCommand(a *app) *cobra.Command {
 	var yaml bool
 	req := &kujiv1.GetProposalRequest{}
-	cmd := &cobra.Command{Use: "proposal NUMBER", Short: "Show a catalog that waits, and what it would change"}
+	cmd := &cobra.Command{Use: "proposal NUMBER", Short: "Show a catalog that waits for approval, and what it would change"}
 	cmd.Flags().BoolVar(&yaml, "yaml", false, "print the catalog as YAML instead")
 	return read(a, cmd, req, (*api).GetProposal, func(w io.Writer, resp *kujiv1.GetProposalResponse) {
 		if yaml {
@@ -71,7 +71,7 @@ func proposalCommand(a *app) *cobra.Command {
 
 func approveCommand(a *app) *cobra.Command {
 	req := &kujiv1.ApproveCatalogRequest{}
-	cmd := &cobra.Command{Use: "approve NUMBER", Short: "Put a catalog in force that somebody else has proposed"}
+	cmd := &cobra.Command{Use: "approve NUMBER", Short: "Put a proposed catalog in force"}
 	why := newReasons(cmd)
 	return read(a, cmd, req, func(c *api, ctx context.Context, req *kujiv1.ApproveCatalogRequest) (*kujiv1.ApproveCatalogResponse, error) {
 		req.Reason, req.Metadata = why.reason, why.metadata

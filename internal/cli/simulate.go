@@ -67,7 +67,7 @@ func simulateCommand(a *app) *cobra.Command {
 	flags.BoolVar(&f.Independent, "independent", false, "every player has stock of their own, as if alone")
 	flags.StringVar(&f.csv, "csv", "", "also write the report as CSV into this `file`")
 	flags.StringVar(&f.html, "html", "", "also write the report as a web page with plots into this `file`")
-	flags.StringVar(&f.language, "language", "", "of names on the page: a `tag` such as de or ja (default: that of the catalog)")
+	flags.StringVar(&f.language, "language", "", "language of names on the page, a `tag` such as de or ja (default: that of the catalog)")
 	return cmd
 }
 
