@@ -11,11 +11,14 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
+// simulationMemory is about how many bytes a simulation by an RPC may take.
+const simulationMemory = 512 << 20
+
 // simulator answers Simulate of a server, on one core: the others are for draws.
 func simulator(ctx context.Context, c *catalog.Catalog, req *kujiv1.SimulateRequest) (*kujiv1.SimulateResponse, error) {
 	config := simulate.Config{
 		Pool: req.GetPool(), Players: int(req.GetPlayers()), Draws: int(req.GetDraws()), Count: int(req.GetCount()), Pay: req.GetPay(),
-		Seed: req.GetSeed(), Until: req.GetUntil(), Rate: req.GetRate(), Independent: req.GetIndependent(), Cores: 1,
+		Seed: req.GetSeed(), Until: req.GetUntil(), Rate: req.GetRate(), Independent: req.GetIndependent(), Cores: 1, Memory: simulationMemory,
 		Codes: map[string]int64{},
 	}
 	for list, n := range req.GetCodes() {

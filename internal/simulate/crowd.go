@@ -110,7 +110,7 @@ func (c *crowd) do(cmd *rules.Command, now int64) (rules.Status, error) {
 	return st, c.apply(now)
 }
 
-// reportEvery is how many requests pass between two checks of the context.
+// reportEvery is how many requests pass between two reports of what is done.
 const reportEvery = 1 << 10
 
 func (c *crowd) run(ctx context.Context) error {
@@ -123,13 +123,15 @@ func (c *crowd) run(ctx context.Context) error {
 				continue
 			}
 			c.over = false
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			default:
+			}
 			if err := c.request(i, c.time(round, i)); err != nil {
 				return err
 			}
 			if asked++; asked%reportEvery == 0 {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
 				c.Done.Add(reportEvery * int64(c.Count))
 				done += reportEvery * c.Count
 			}

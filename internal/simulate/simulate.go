@@ -48,6 +48,8 @@ type Config struct {
 	// Independent gives each player stock of their own.
 	Independent bool
 	Cores       int // at most so many are used; 0: all
+	// Memory is about how many bytes it may take; 0: all there are. One that would take more is refused.
+	Memory int64
 	// Done counts the draws that are done or will not be made, up to Players × Draws. It may be nil.
 	Done *atomic.Int64
 }
@@ -152,6 +154,9 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 		return nil, wrong("pay", "%q: expected an item of the pool's price", p.Pay)
 	}
 	p.shared = !p.Independent && (p.scarce() || p.realmWide)
+	if err := p.checkMemory(); err != nil {
+		return nil, err
+	}
 	if p.Until == "" {
 		p.untilItem = noItem
 		return p, nil
