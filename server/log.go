@@ -184,9 +184,9 @@ func methodOf(e *endpoint, path string) string {
 func short(text string) string {
 	const most = 300
 	if len(text) > most {
-		return text[:most] + "…"
+		text = text[:most] + "…"
 	}
-	return text
+	return strings.ToValidUTF8(text, "") // a cut can halve a character, and messages refuse that
 }
 
 // sayLeftOut logs how many lines were left out since the last one of their kind.

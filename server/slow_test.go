@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,5 +61,20 @@ func TestSlowest(t *testing.T) {
 	}
 	if got := of(s.List(start.Add(time.Hour))); len(got) != 0 {
 		t.Errorf("after an hour: %v", got)
+	}
+}
+
+// TestListSlowOfAnything: what a caller writes as a realm is cut, and what remains can be sent. One caller
+// with a long name cannot hide all slow calls.
+func TestListSlowOfAnything(t *testing.T) {
+	f := newServer(t, server.Options{Keys: keyFile(t)})
+	reward := kujiv1connect.NewRewardServiceClient(direct{f.server}, "http://localhost", withKey(writeKey))
+	if _, err := reward.Draw(t.Context(), &kujiv1.DrawRequest{Realm: "a" + strings.Repeat("籤", 200), Player: "ann", Pool: "splash"}); err == nil {
+		t.Fatal("a draw in no realm")
+	}
+	admin := kujiv1connect.NewAdminServiceClient(direct{f.server}, "http://localhost", withKey(readKey))
+	res, err := admin.ListSlow(t.Context(), &kujiv1.ListSlowRequest{})
+	if err != nil || len(res.GetCalls()) != 1 || len(res.GetCalls()[0].GetRealm()) > 310 {
+		t.Fatalf("%v, %v", res, err)
 	}
 }
