@@ -197,6 +197,9 @@ func (d *decider) prepared(le *logged.Event, c *catalog.Catalog, begin format.Le
 	if !ok {
 		return nil, fmt.Errorf("no proposal %d waits", said.Number)
 	}
+	if c.Hash() != waits.Hash {
+		return nil, fmt.Errorf("proposal %d is another catalog than the one that was put in force", said.Number)
+	}
 	by := ""
 	if said.Note != nil {
 		by = said.Note.By

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // namedCatalog is a catalog with a name and a pool.
@@ -101,6 +103,56 @@ func TestProposals(t *testing.T) {
 	want := fmt.Sprintf("propose1 designer// 0, propose2 lead// 0, approve1 lead/designer/summer %d, withdraw2 lead// 0, propose3 // 0", v+1)
 	if got := strings.Join(said, ", "); got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestProposalsBySomebody: both names stand in the log. What nobody has proposed, as on a server that had no
+// keys yet, nobody approves; and nobody is not a second person.
+func TestProposalsBySomebody(t *testing.T) {
+	_, r := open(t, t.TempDir(), worldOptions{})
+	ps, ctx := kuji.ProposalsOf(r), t.Context()
+	for i, by := range [][2]string{{"", "lead"}, {"designer", ""}, {"", ""}} {
+		p, err := ps.Propose(ctx, namedCatalog(t, "one", 2+i), nil, kuji.Note{By: by[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ps.Approve(ctx, p.Number, kuji.Note{By: by[1]})
+		if kuji.CodeOf(err) != kuji.CodeConflict || !strings.Contains(err.Error(), "server with keys") {
+			t.Errorf("proposed by %q, approved by %q: %v", by[0], by[1], err)
+		}
+	}
+}
+
+// TestAnotherCatalogApproved: a log in which an approval puts another catalog in force than the one that
+// waited, made by somebody who can compute checksums, is found by the verifier.
+func TestAnotherCatalogApproved(t *testing.T) {
+	dir := t.TempDir()
+	e, r := open(t, dir, worldOptions{})
+	ps := kuji.ProposalsOf(r)
+	if _, err := ps.Propose(t.Context(), namedCatalog(t, "honest", 2), nil, kuji.Note{By: "designer"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ps.Approve(t.Context(), 1, kuji.Note{By: "lead"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := verify.Dir(dir, "test", verify.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, dir, func(entries [][]byte) [][]byte {
+		at := len(entries) - 1
+		for !bytes.Contains(entries[at], []byte("honest")) {
+			at--
+		}
+		entries[at] = bytes.ReplaceAll(entries[at], []byte("honest"), []byte("forged"))
+		rechain(entries, at)
+		return entries
+	})
+	_, err := verify.Dir(dir, "test", verify.Options{})
+	if err == nil || !strings.Contains(err.Error(), "proposal 1") {
+		t.Errorf("%v, want the verifier to say that proposal 1 is another catalog", err)
 	}
 }
 

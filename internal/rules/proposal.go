@@ -212,17 +212,21 @@ func (p *Proposal) Withdraw(n *Note, w *store.Writer) {
 	w.End()
 }
 
-// CheckApproval returns why a proposal cannot be approved, a *ConflictError, or nil.
+// CheckApproval returns why a proposal cannot be approved, a *ConflictError, or nil. Two names must stand in
+// the log, so a proposal by nobody, or its approval by nobody, is none.
 func (p *Proposal) CheckApproval(t *Tables, by string) error {
-	if p.By == by {
-		who := fmt.Sprintf("%q has proposed it", by)
-		if by == "" {
-			who = "nobody says who proposed it: that takes a server with keys"
-		}
-		return &ConflictError{Subject: "proposal", Message: fmt.Sprintf("%d: %s; somebody else must approve it", p.Number, who)}
+	refuse := func(format string, args ...any) error {
+		return &ConflictError{Subject: "proposal", Message: fmt.Sprintf("%d: ", p.Number) + fmt.Sprintf(format, args...)}
 	}
-	if v := t.Version; v != p.Over {
-		return &ConflictError{Subject: "proposal", Message: fmt.Sprintf("%d was made over version %d, and version %d is in force: propose the catalog again", p.Number, p.Over, v)}
+	switch v := t.Version; {
+	case p.By == "":
+		return refuse("nobody says who proposed it: that takes a server with keys; propose the catalog again")
+	case by == "":
+		return refuse("nobody says who approves it: that takes a server with keys")
+	case p.By == by:
+		return refuse("%q has proposed it; somebody else must approve it", by)
+	case v != p.Over:
+		return refuse("it was made over version %d, and version %d is in force: propose the catalog again", p.Over, v)
 	}
 	return nil
 }
