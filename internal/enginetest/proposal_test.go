@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kuji-dev/kuji"
@@ -289,4 +290,114 @@ func wantProposed(t *testing.T, disk *vfs.Mem, did int, large *catalog.Catalog) 
 	}
 	_, err = verifyIn(disk, "data", "test", nil)
 	return err
+}
+
+// TestProposalsAtOnce: proposals, approvals, withdrawals and catalogs that come at once are in one order. Each
+// version has one event, no number is given twice, and the verifier agrees.
+func TestProposalsAtOnce(t *testing.T) {
+	disk := vfs.NewMem()
+	e, r := open(t, "data", worldOptions{FS: disk})
+	ps, ctx := kuji.ProposalsOf(r), t.Context()
+	allowed := func(err error) {
+		if err != nil && kuji.CodeOf(err) != kuji.CodeConflict && kuji.CodeOf(err) != kuji.CodeNotFound {
+			t.Error(err)
+		}
+	}
+	var working sync.WaitGroup
+	for k := range 4 {
+		working.Go(func() {
+			for i := range 12 {
+				switch c := namedCatalog(t, fmt.Sprint("c", k), 2+i); k {
+				case 3:
+					_, err := r.Catalogs().Apply(ctx, c, kuji.ApplyOptions{Note: kuji.Note{By: "ops"}})
+					allowed(err)
+				default:
+					p, err := ps.Propose(ctx, c, nil, kuji.Note{By: fmt.Sprint("designer-", k)})
+					allowed(err)
+					_, err = ps.Approve(ctx, p.Number, kuji.Note{By: "lead"})
+					allowed(err)
+					_, err = ps.Withdraw(ctx, p.Number, kuji.Note{By: "lead"})
+					allowed(err)
+				}
+			}
+		})
+	}
+	working.Wait()
+	if all, err := ps.All(ctx); err != nil || len(all) > 0 {
+		t.Errorf("%+v, %v, want none: each was approved or withdrawn", all, err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seen, versions := map[uint64]bool{}, map[uint64]bool{}
+	for _, rec := range verified(t, disk, "data") {
+		if rec.Kind == "propose" && seen[rec.Proposal] {
+			t.Errorf("two proposals have the number %d", rec.Proposal)
+		}
+		if v := rec.NewCatalogVersion; v > 0 && versions[v] {
+			t.Errorf("two events put version %d in force", v)
+		}
+		seen[rec.Proposal] = seen[rec.Proposal] || rec.Kind == "propose"
+		versions[rec.NewCatalogVersion] = true
+	}
+	if len(versions) < 3 || len(seen) < 12 {
+		t.Errorf("%d versions, %d proposals", len(versions), len(seen))
+	}
+}
+
+// TestProposalsInASnapshot: the largest catalogs that can wait do, and are whole after a snapshot to which the
+// log is trimmed. What an approval left is found there, too.
+func TestProposalsInASnapshot(t *testing.T) {
+	dir := t.TempDir()
+	o := worldOptions{TrimLog: true, SegmentSize: 1 << 16}
+	e, r := open(t, dir, o)
+	ps, ctx := kuji.ProposalsOf(r), t.Context()
+	p, err := ps.Propose(ctx, namedCatalog(t, "first", 2), nil, kuji.Note{By: "designer", Reason: "r", Metadata: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := ps.Approve(ctx, p.Number, kuji.Note{By: "lead"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var items strings.Builder
+	text := strings.Repeat("x", 250)
+	for i := range 26_000 {
+		fmt.Fprintf(&items, "  i%d: {name: %s}\n", i, text)
+	}
+	large := parse(t, "kuji: 1\nname: large\nitems:\n  opal: {}\n"+items.String()+"pools: {free: {entries: [{id: a, weight: 2}]}}\n")
+	waits, err := ps.Propose(ctx, large, nil, kuji.Note{By: "designer", Reason: "large", Metadata: "m"})
+	if err != nil || waits.Bytes < 6<<20 {
+		t.Fatalf("%d bytes, %v", waits.Bytes, err)
+	}
+	for round := range 4 {
+		drawSome(t, r, fmt.Sprint("more-", round, "-"), 100)
+		snapshot(t, r)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err = openWorld(dir, o); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = e.Realm("test"); err != nil {
+		t.Fatal(err)
+	}
+	ps = kuji.ProposalsOf(r)
+	got, c, err := ps.Get(ctx, waits.Number)
+	if err != nil || got != waits || c.Hash() != large.Hash() {
+		t.Errorf("%+v, want %+v, %v", got, waits, err)
+	}
+	if again, err := ps.Approve(ctx, p.Number, kuji.Note{By: "lead"}); err != nil || again.Receipt.CatalogVersion != res.Receipt.CatalogVersion {
+		t.Errorf("approved again: %+v, %v", again, err)
+	}
+	if res, err := ps.Approve(ctx, waits.Number, kuji.Note{By: "lead"}); err != nil || res.Receipt.CatalogVersion != got.Over+1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := verify.Dir(dir, "test", verify.Options{}); err != nil {
+		t.Error(err)
+	}
 }
