@@ -58,7 +58,8 @@ export async function failureOf(response) {
 // What the page wants to know of every call: whether the server is there, and whether the key is good.
 export const watchers = { reached() {}, lost() {}, unauthenticated() {} };
 
-// call makes a call, once. It throws a Failure.
+// call makes a call, once. It throws a Failure. A request that is a text is JSON, and sent as it is: what people
+// write can have numbers that JavaScript would round.
 export async function call(method, request = {}, { signal, timeout = 30_000 } = {}) {
   const service = ADMIN.has(method) ? "AdminService" : "RewardService";
   const limit = AbortSignal.timeout(timeout);
@@ -67,7 +68,7 @@ export async function call(method, request = {}, { signal, timeout = 30_000 } = 
     response = await fetch(`/kuji.v1.${service}/${method}`, {
       method: "POST",
       headers: { "Content-Type": "application/json", "Connect-Protocol-Version": "1", ...authorization() },
-      body: JSON.stringify(request),
+      body: typeof request === "string" ? request : JSON.stringify(request),
       credentials: "omit",
       cache: "no-store",
       signal: signal ? AbortSignal.any([signal, limit]) : limit,

@@ -1,6 +1,9 @@
 package console_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestContract: every call is found and described, types lead to types, what only reads can be sent, and
 // what changes something cannot.
@@ -18,6 +21,13 @@ func TestContract(t *testing.T) {
 	p.set("[name=body]", `{"pool": "box", "stale": true}`)
 	p.press("form .button.primary")
 	p.has("#answer", `"name": "Harvest Moon, box 1"`)
+	eval[any](p, `(window.sent = null, window.fetch = ((real) => (path, o) => { if (o && o.body) window.sent = o.body; return real(path, o); })(window.fetch))`)
+	p.set("[name=body]", `{"pool": "box", "player": "ann", "entryOffset": 1.0, "stale": true}`)
+	p.press("form .button.primary")
+	p.until(`window.sent !== null`)
+	if got := eval[string](p, "window.sent"); !strings.Contains(got, `"entryOffset": 1.0,`) {
+		t.Errorf("the page sent %s: numbers are not what was written", got) // beyond 2^53 they would lose digits
+	}
 	p.set("[name=body]", `{"pool": "no-such"}`)
 	p.press("form .button.primary")
 	p.has("main", "no-such")
@@ -31,6 +41,18 @@ func TestContract(t *testing.T) {
 	if eval[bool](p, "!!document.querySelector('form .button.primary')") {
 		t.Error("a draw can be sent from the page of the API")
 	}
+	p.visit("/contract/type/constructor")
+	p.has("main", "Nothing is called so.")
 	p.visit("/contract/call/nothing")
 	p.has("main", "Nothing has this name.")
+}
+
+// TestNoSuchPage: an address that names no page leads to the first one, also if JavaScript knows the name.
+func TestNoSuchPage(t *testing.T) {
+	t.Parallel()
+	s := open(t, true, festival)
+	p := browse(t, s.address, wide, "/constructor")
+	p.enter("ops")
+	p.until(`document.title === "Players · Kuji"`)
+	p.has("h1", "Players")
 }

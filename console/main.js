@@ -19,7 +19,7 @@ const PAGES = { players: Players, pools: Pools, catalog: Catalog, disclosure: Di
 function where() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [page, ...rest] = path.split("/").map(decoded);
-  return { page: page in PAGES ? page : "players", rest, query: new URLSearchParams(query ?? "") };
+  return { page: Object.hasOwn(PAGES, page) ? page : "players", rest, query: new URLSearchParams(query ?? "") };
 }
 
 function decoded(part) {

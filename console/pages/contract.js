@@ -62,7 +62,7 @@ function tables(text) {
 
 // Call describes one call, and makes it if it changes nothing.
 function Call({ doc, path }) {
-  const at = doc.paths[path];
+  const at = Object.hasOwn(doc.paths, path) && doc.paths[path];
   if (!at) return html`<p class="empty">${t("contract.none")}</p>`;
   const { post, get } = at;
   const request = post.requestBody.content["application/json"].schema.$ref.slice(SCHEMAS.length);
@@ -81,15 +81,14 @@ function Try({ path, method, reads }) {
   const curl = `curl ${location.origin}${path} -H 'Content-Type: application/json' -H 'Authorization: Bearer KEY' -d '${quoted}'`;
   const submit = async (e) => {
     e.preventDefault();
-    let message;
     try {
-      message = JSON.parse(body);
+      JSON.parse(body);
     } catch {
       go({ wrong: t("proof.noJSON") });
       return;
     }
     go({ busy: true });
-    call(method, message).then((answer) => go({ answer }), (failure) => go({ failure }));
+    call(method, body).then((answer) => go({ answer }), (failure) => go({ failure }));
   };
   return html`<form class="form" onSubmit=${submit}>
     <${Field} label=${t("contract.body")} error=${state.wrong}><textarea class="code" name="body" rows="3" spellcheck="false" value=${body} onInput=${(e) => set(e.target.value)}></textarea></${Field}>
@@ -99,7 +98,7 @@ function Try({ path, method, reads }) {
 
 // Type describes a type by itself.
 function Type({ doc, name }) {
-  if (!doc.components.schemas[name]) return html`<p class="empty">${t("contract.none")}</p>`;
+  if (!Object.hasOwn(doc.components.schemas, name)) return html`<p class="empty">${t("contract.none")}</p>`;
   return html`<p><a href=${link("contract")}>${t("contract.all")}</a></p><section class="card"><h2>${short(name)}</h2><${Fields} doc=${doc} name=${name} /></section>`;
 }
 
