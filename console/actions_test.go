@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -309,4 +310,22 @@ func TestHostileTexts(t *testing.T) {
 	}
 	p.visit("/pools")
 	p.has("main", hostile[2])
+}
+
+// TestTurningTexts: a confirmation names what happens, also if an id has a character that turns around what
+// follows: it is shown, and turns nothing.
+func TestTurningTexts(t *testing.T) {
+	t.Parallel()
+	s := open(t, true, festival)
+	id := "ann\u202emoc"
+	if _, err := s.rewards("ops").Grant(t.Context(), &kujiv1.GrantRequest{RequestId: "g", Player: id, Items: []*kujiv1.Stack{{Item: "plate", Quantity: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	p := browse(t, s.address, wide, "/players/"+url.PathEscape(id))
+	p.enter("ops")
+	p.press("[data-act=block]")
+	p.set("dialog [name=reason]", "test")
+	p.press("dialog [name=preview]")
+	p.has("dialog", "ann[U+202E]moc")
+	p.until("!document.querySelector('dialog').innerText.includes('\\u202e')")
 }

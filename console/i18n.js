@@ -42,8 +42,12 @@ export function t(key, values) {
     console.error(`no text ${key} in ${language}`);
     return key;
   }
-  return values ? text.replace(/\{(\w+)\}/g, (all, name) => (name in values ? String(values[name]) : all)) : text;
+  return values ? text.replace(/\{(\w+)\}/g, (all, name) => (Object.hasOwn(values, name) ? plain(values[name]) : all)) : text;
 }
+
+// plain shows the characters that turn around what follows, instead of obeying them: a sentence must not seem
+// to say something else because an id in it has one.
+const plain = (value) => String(value).replace(/[\u202a-\u202e\u2066-\u2069]/g, (c) => `[U+${c.charCodeAt(0).toString(16).toUpperCase()}]`);
 
 // word returns the text of a value of the contract, such as a status: "status" and "STATUS_OK", or the
 // value itself if a newer server has one that the languages do not.

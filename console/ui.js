@@ -92,7 +92,7 @@ export function Picture({ kind, id }) {
   return html`<img class="icon" src=${icon} alt="" loading="lazy" referrerpolicy="no-referrer" />`;
 }
 
-export const PlayerLink = ({ id }) => (id ? html`<a class="break" href=${link("players", id)}>${id}</a>` : html`<span class="muted">–</span>`);
+export const PlayerLink = ({ id }) => (id ? html`<a class="break" href=${link("players", id)} dir="auto">${id}</a>` : html`<span class="muted">–</span>`);
 
 // EntryName is an entry of a pool, by the rarest thing that it gives, or the only one.
 export function EntryName({ entry, id }) {
