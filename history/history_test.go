@@ -766,3 +766,39 @@ func TestDetail(t *testing.T) {
 		t.Errorf("the record was changed: %+v", rec)
 	}
 }
+
+// TestProposals: a history has what the feed says of catalogs that waited, and which version an approval gave.
+func TestProposals(t *testing.T) {
+	_, r := realm(t, t.TempDir(), kuji.Options{})
+	c, err := catalog.Parse([]byte(strings.Replace(testCatalog, "start: {gem: 25}", "start: {gem: 26}", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, r, 1, 20) // for a history of nobody has no players to ask for
+	ps := kuji.ProposalsOf(r)
+	p, err := ps.Propose(t.Context(), c, nil, kuji.Note{By: "designer", Reason: "more", Metadata: "T-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ps.Approve(t.Context(), p.Number, kuji.Note{By: "lead", Reason: "fine"}); err != nil {
+		t.Fatal(err)
+	}
+	recs := all(t, r)
+	if last := recs[len(recs)-1]; last.Kind != "approve" || last.NewCatalogVersion == 0 || last.ProposedBy != "designer" {
+		t.Errorf("%+v", last)
+	}
+	h := openTest(t, filepath.Join(t.TempDir(), "h.db"))
+	if err := h.Run(t.Context(), through(r.Feed().Events, r.Stats().LastEvent)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, h, recs)
+	text, err := detailOf(&recs[len(recs)-1])
+	got := recs[len(recs)-1]
+	got.NewCatalogVersion = 0
+	if err := errors.Join(err, fill(&got, text)); err != nil || !reflect.DeepEqual(got, recs[len(recs)-1]) {
+		t.Errorf("%+v, %v\nwant %+v", got, err, recs[len(recs)-1])
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

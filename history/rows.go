@@ -56,7 +56,7 @@ func fill(rec *kuji.Record, text string) error {
 	d.ids(idOf)
 	*rec = d.Record
 	rec.CatalogVersion, rec.Last = d.Version, d.Last
-	if rec.Kind == "catalog" {
+	if rec.Kind == "catalog" || rec.Kind == "approve" {
 		rec.NewCatalogVersion = rec.CatalogVersion + 1
 	}
 	return nil
