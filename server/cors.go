@@ -61,8 +61,9 @@ func newSites(o *Options) (*sites, error) {
 }
 
 // check protects a server that asks for no key from web pages. A page can point its own name at
-// 127.0.0.1, and passes for the same origin then; Host still has the name.
-func (s *sites) check(r *http.Request) *connect.Error {
+// 127.0.0.1, and passes for the same origin then; Host still has the name. A call may be a GET, as of a
+// picture: the page cannot see the answer, but the server would work for it.
+func (s *sites) check(r *http.Request, call bool) *connect.Error {
 	if s.keys {
 		return nil
 	}
@@ -73,6 +74,9 @@ func (s *sites) check(r *http.Request) *connect.Error {
 	err := s.guard.Check(r)
 	if host = access.CanonicalHost(host); !access.IsLoopback(host) && !s.hosts[host] {
 		err = fmt.Errorf("host %q: a server without API keys answers to loopback names only", r.Host)
+	}
+	if from := r.Header.Get("Sec-Fetch-Site"); err == nil && call && (from == "cross-site" || from == "same-site") {
+		err = errors.New("a page of another site asks: a server without API keys answers its own pages only")
 	}
 	if err == nil {
 		return nil

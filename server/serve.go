@@ -66,7 +66,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // admit returns the access of a request that the gate counts; nil: it is refused, or for health or a page.
 func (s *Server) admit(c *call, conn *admission.Conn, r *http.Request) (*access.Access, *connect.Error) {
 	e := c.endpoint
-	if refusal := s.sites.check(r); refusal != nil {
+	if refusal := s.sites.check(r, e != nil); refusal != nil {
 		return nil, refusal
 	}
 	role := kujiv1.Role_ROLE_READ // of /metrics
