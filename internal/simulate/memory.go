@@ -19,7 +19,7 @@ const (
 )
 
 // checkMemory refuses a simulation that would take more memory than Config.Memory.
-func (p *plan) checkMemory() error {
+func checkMemory(p *plan) error {
 	if p.Memory == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (p *plan) checkMemory() error {
 		{"players", players * each},
 		{"pool", lines},
 		{"yaml", items * float64(len(p.c.Quests)+len(p.c.Counters)) * 8 * tallies},
-		{"codes", p.codesHeld() * codeBytes},
+		{"codes", codesHeld(p) * codeBytes},
 	}
 	sum, most := 0.0, 0
 	for i, s := range sizes {
@@ -59,7 +59,7 @@ func (p *plan) checkMemory() error {
 }
 
 // codesHeld returns how many codes there are at a time.
-func (p *plan) codesHeld() (n float64) {
+func codesHeld(p *plan) (n float64) {
 	for _, l := range p.lists {
 		if n += float64(l.limit); l.limit == 0 {
 			n += float64(max(importAtOnce, p.mostCodes)) + float64(min(p.mostCodes, rules.MaxImport))

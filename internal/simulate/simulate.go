@@ -154,7 +154,7 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 		return nil, wrong("pay", "%q: expected an item of the pool's price", p.Pay)
 	}
 	p.shared = !p.Independent && (p.scarce() || p.realmWide)
-	if err := p.checkMemory(); err != nil {
+	if err := checkMemory(p); err != nil {
 		return nil, err
 	}
 	if p.Until == "" {
