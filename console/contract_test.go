@@ -42,7 +42,7 @@ func TestContract(t *testing.T) {
 		t.Error("a draw can be sent from the page of the API")
 	}
 	p.visit("/contract/type/constructor")
-	p.has("main", "Nothing is called so.")
+	p.has("main", "Nothing has this name.")
 	p.visit("/contract/call/nothing")
 	p.has("main", "Nothing has this name.")
 }
