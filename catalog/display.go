@@ -26,8 +26,8 @@ const (
 	MaxMetadataBytes = 1024 // the most bytes of its keys and values together
 )
 
-// Display is what people see of an item, a pool, a counter, a quest or a round, beside its name. No rule
-// reads it, and everybody may.
+// Display is what people see of an item, a pool, a counter, a quest or a round, in addition to its name.
+// No rule reads it. Everybody can.
 type Display struct {
 	Names       Texts      `json:"names,omitempty"`       // the name in several languages, the catalog's too; none: it has one
 	Description Texts      `json:"description,omitempty"` //

@@ -146,7 +146,7 @@ func (t *tries) again(timed context.Context, err error) error {
 	}
 }
 
-// pauseAsked takes the pause that the answer to an attempt asks for, whoever gave it: a load balancer too.
+// pauseAsked takes the pause that the answer to an attempt asks for. A load balancer can have given it.
 // The context of the attempt has it.
 type pauseAsked struct{}
 

@@ -54,7 +54,7 @@ type Options struct {
 	// Attempt is how long one attempt may take before the next, at another server if any. 0: the call's time.
 	Attempt time.Duration
 	// Silence is how long a feed may bring nothing before it is asked for again. A server sends a message at
-	// least every 10 seconds. 0: DefaultSilence. Below 0: for ever.
+	// least every 10 seconds. 0: DefaultSilence. Below 0: no limit.
 	Silence time.Duration
 	// Retry, if not nil, gets the first failure since a call, a feed or a stream last got on.
 	Retry func(err error)

@@ -279,7 +279,7 @@ func malformed(t *testing.T, w *world, p *program) {
 		"no such realm":   {Realm: "no-such-realm", Player: "ann", Pool: "hats"},
 		"too long a name": {Player: strings.Repeat("a", 65), Pool: "hats"},
 	} {
-		f := behind(t, w.open)
+		f := inFront(t, w.open)
 		got := p.open(t, options{}, f.url).fails(t, "Draw", req)
 		if got.Kind != "server" {
 			t.Errorf("%s: %v, want an error of the server", name, got)
@@ -293,7 +293,7 @@ func malformed(t *testing.T, w *world, p *program) {
 // faulty draws through faults, and checks that it happened once, under one id in all requests.
 func faulty(t *testing.T, w *world, p *program, requests int, next ...fault) {
 	t.Helper()
-	f, ann := behind(t, w.open, next...), who(t, "ann")
+	f, ann := inFront(t, w.open, next...), who(t, "ann")
 	id := "id-" + ann
 	var res kujiv1.DrawResponse
 	p.open(t, options{}, f.url).call(t, "Draw", &kujiv1.DrawRequest{RequestId: id, Player: ann, Pool: "hats"}, &res)
@@ -316,7 +316,7 @@ func answerLost(t *testing.T, w *world, p *program) {
 	faulty(t, w, p, 3, lost, lost)
 
 	// Without an id of the caller's: the client makes one and keeps it.
-	f, bob := behind(t, w.open, lost), who(t, "bob")
+	f, bob := inFront(t, w.open, lost), who(t, "bob")
 	var res kujiv1.DrawResponse
 	p.open(t, options{}, f.url).call(t, "Draw", &kujiv1.DrawRequest{Player: bob, Pool: "hats"}, &res)
 	sent, _ := f.sent()
@@ -329,7 +329,7 @@ func answerLost(t *testing.T, w *world, p *program) {
 }
 
 func readLost(t *testing.T, w *world, p *program) {
-	f := behind(t, w.open, lost, broken)
+	f := inFront(t, w.open, lost, broken)
 	var res kujiv1.GetPoolResponse
 	p.open(t, options{}, f.url).call(t, "GetPool", &kujiv1.GetPoolRequest{Pool: "hats"}, &res)
 	if sent, _ := f.sent(); len(sent) != 3 || res.GetPool().GetId() != "hats" {
@@ -372,7 +372,7 @@ func retryAfter(t *testing.T, _ *world, p *program) {
 }
 
 func retryAfterBetween(t *testing.T, w *world, p *program) {
-	f := behind(t, w.open, says(503, "text/html", "<html>later</html>", "Retry-After", "2"))
+	f := inFront(t, w.open, says(503, "text/html", "<html>later</html>", "Retry-After", "2"))
 	p.open(t, options{}, f.url).call(t, "Draw", &kujiv1.DrawRequest{Player: who(t, "ann"), Pool: "hats"}, nil)
 	if strings.HasPrefix(p.name, "python") {
 		return // grpcio does not show the header of an answer that is not gRPC: docs/clients.md
@@ -645,7 +645,7 @@ func batch(t *testing.T, w *world, p *program) {
 }
 
 func batchLost(t *testing.T, w *world, p *program) {
-	f, ann := behind(t, w.open, lost), who(t, "ann")
+	f, ann := inFront(t, w.open, lost), who(t, "ann")
 	var res kujiv1.BatchResponse
 	p.open(t, options{}, f.url).call(t, "Batch", mixed(ann), &res)
 	wantMixed(t, &res)
@@ -657,7 +657,7 @@ func batchLost(t *testing.T, w *world, p *program) {
 		t.Errorf("%d hats, want 2", n)
 	}
 	// In doubt, the error names all.
-	down := behind(t, w.open, slices.Repeat([]fault{broken}, 1000)...)
+	down := inFront(t, w.open, slices.Repeat([]fault{broken}, 1000)...)
 	got := p.open(t, options{timeout: 500 * time.Millisecond}, down.url).fails(t, "Batch", mixed(ann))
 	if got.Kind != "unknown" || len(got.RequestIDs) != 5 || got.RequestIDs[3] != "mine-"+ann {
 		t.Errorf("got %v, want the ids of all five commands", got)

@@ -185,8 +185,8 @@ type faults struct {
 	came   []time.Time
 }
 
-// behind starts faults in front of a server.
-func behind(t *testing.T, s *server, next ...fault) *faults {
+// inFront starts faults in front of a server.
+func inFront(t *testing.T, s *server, next ...fault) *faults {
 	t.Helper()
 	target, err := url.Parse(s.url())
 	if err != nil {
