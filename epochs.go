@@ -24,7 +24,7 @@ type EpochView struct {
 	Seed       [32]byte // zero until it is revealed
 }
 
-// Get returns an epoch by its number. It reads the log from where the epoch began to where its seed was
+// Get returns an epoch by its number. It reads the log near where the epoch began and where its seed was
 // revealed. CodeNotFound: no epoch has this number, or the log no longer has it. An engine in memory keeps
 // no log, so it returns no seeds.
 func (v Epochs) Get(ctx context.Context, number uint64) (EpochView, error) {
@@ -33,15 +33,20 @@ func (v Epochs) Get(ctx context.Context, number uint64) (EpochView, error) {
 		return EpochView{}, err
 	}
 	known := epochsOf(w)
-	out, told := EpochView{Number: number}, false // told: the seed was revealed
+	out := EpochView{Number: number}
+	var next uint64 // where the next epoch began; 0: nobody knows
+	var told bool   // the seed was revealed
 	if i := slices.IndexFunc(known, func(e ledger.Epoch) bool { return e.Number == number }); i >= 0 {
 		out.Position, out.Commitment = known[i].First, known[i].Commitment
 		out.Current, told = i == len(known)-1 && !known[i].Revealed, known[i].Revealed
+		if i < len(known)-1 {
+			next = known[i+1].First
+		}
 	} else if len(known) == 0 || number > known[len(known)-1].Number || number == 0 {
 		return EpochView{}, errf(CodeNotFound, "epoch", "realm %q has no epoch %d", w.name, number)
 	}
 	if w.keepsLog() {
-		if err := v.read(ctx, &out); err != nil {
+		if err := v.read(ctx, &out, next, told); err != nil {
 			if ctx.Err() != nil {
 				return EpochView{}, &Error{Code: CodeCanceled, Message: "while reading the log", Err: ctx.Err()}
 			}
@@ -54,31 +59,55 @@ func (v Epochs) Get(ctx context.Context, number uint64) (EpochView, error) {
 	return out, w.settle(ctx, max(out.Position, out.Revealed))
 }
 
-// read reads the log until the epoch has begun and, unless it is the current one, was revealed.
-func (v Epochs) read(ctx context.Context, out *EpochView) error {
-	c := v.r.catalogs
-	from, trimmed, err := c.places.before(ctx, func(p *place) bool { return out.Position > 0 && p.at.Position() < out.Position })
+// read fills in what the log has of an epoch. Of one that the writer knows, it reads only near where the
+// epoch began and where the next one did: there, nearly always, its seed was revealed. next is where the
+// next one began, 0 if nobody knows.
+func (v Epochs) read(ctx context.Context, out *EpochView, next uint64, told bool) error {
+	if out.Position > 0 {
+		start, trimmed, err := v.from(ctx, out.Position)
+		if err != nil {
+			return err
+		}
+		if !trimmed || start.at.Position() < out.Position { // otherwise the entry that began it is gone
+			if err := v.r.catalogs.walk(ctx, start, func(e *ledger.Entry) (on bool, err error) {
+				out.take(e)
+				return e.Position < out.Position, nil
+			}); err != nil {
+				return err
+			}
+		}
+		if !told {
+			return nil
+		}
+	}
+	// An epoch's end is the entry before the next one's begin. A later writer reveals it after its own begin.
+	start, _, err := v.from(ctx, max(out.Position, next-min(next, 1)))
 	if err != nil {
 		return err
 	}
-	if trimmed && out.Position > 0 && out.Position <= from.at.Position() && out.Current {
-		return nil // the entry that began it is gone, and nothing else is to be read
-	}
-	return c.walk(ctx, from, func(e *ledger.Entry) (on bool, err error) {
-		switch e.Kind() {
-		case ledger.KindEpochBegin:
-			if began, at := e.Begun(); began.Number == out.Number {
-				out.Position, out.Time, out.Commitment = began.First, at, began.Commitment
-				return !out.Current, nil
-			}
-		case ledger.KindEpochEnd, ledger.KindReveal:
-			if number, seed := e.Revealed(); number == out.Number {
-				out.Revealed, out.Seed = e.Position, seed.Bytes()
-				return false, nil
-			}
-		}
-		return true, nil
+	return v.r.catalogs.walk(ctx, start, func(e *ledger.Entry) (on bool, err error) {
+		out.take(e)
+		return out.Revealed == 0, nil
 	})
+}
+
+// from returns a place to read on from to an entry of the log. trimmed: it is the oldest one, and the log was trimmed.
+func (v Epochs) from(ctx context.Context, position uint64) (at place, trimmed bool, err error) {
+	return v.r.catalogs.places.before(ctx, func(p *place) bool { return p.at.Position() < position })
+}
+
+// take takes what an entry of the log says of the epoch.
+func (e *EpochView) take(entry *ledger.Entry) {
+	switch entry.Kind() {
+	case ledger.KindEpochBegin:
+		if began, at := entry.Begun(); began.Number == e.Number {
+			e.Position, e.Time, e.Commitment = began.First, at, began.Commitment
+		}
+	case ledger.KindEpochEnd, ledger.KindReveal:
+		if number, seed := entry.Revealed(); number == e.Number {
+			e.Revealed, e.Seed = entry.Position, seed.Bytes()
+		}
+	}
 }
 
 // epochsOf returns the epochs that a writer knows, ascending.

@@ -1,12 +1,17 @@
 package enginetest
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"iter"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -97,5 +102,89 @@ func TestEpochsInMemory(t *testing.T) {
 	v, err := kuji.EpochsOf(r).Get(t.Context(), 1)
 	if err != nil || !v.Current || v.Commitment == [32]byte{} || v.Seed != [32]byte{} {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// counted is a driver that counts the entries that are read.
+type counted struct {
+	driver.Driver
+	read *atomic.Int64
+}
+
+type countedRealm struct {
+	driver.Realm
+	read *atomic.Int64
+}
+
+func (d counted) Open(ctx context.Context, realm string, o driver.Options) (driver.Realm, error) {
+	r, err := d.Driver.Open(ctx, realm, o)
+	return countedRealm{r, d.read}, err
+}
+
+func (r countedRealm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
+	return func(yield func(driver.Entry, error) bool) {
+		for e, err := range r.Realm.Read(ctx, after, through) {
+			r.read.Add(1)
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestEpochsOfALongLog: to find an epoch, only some of the log is read, however long the epoch was.
+func TestEpochsOfALongLog(t *testing.T) {
+	log, read := drivertest.NewShared(drivertest.SharedOptions{}), new(atomic.Int64)
+	const entries, draws = 800, 100 // with long ids: 6 MB an epoch
+	var receipts []kuji.Receipt
+	var r *kuji.Realm
+	for epoch := range 3 {
+		e, err := kuji.Open("", kuji.Options{Driver: counted{log.Node(1), read}, Key: [32]byte{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err = e.Realm("test"); err != nil {
+			t.Fatal(err)
+		}
+		if epoch == 0 {
+			if _, err := r.Apply(t.Context(), parse(t, testCatalog)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := range entries {
+			all := make([]kuji.Request, draws)
+			for i := range all {
+				all[i] = kuji.Draw{ID: fmt.Sprintf("%d-%03d-%050d", epoch, n, i), Player: fmt.Sprint("p", i), Pool: "free"}
+			}
+			res, err := r.DoAll(t.Context(), all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res[0].Err != nil {
+				t.Fatal(res[0].Err)
+			}
+			receipts = append(receipts[:epoch], res[0].Receipt)
+		}
+		if epoch < 2 {
+			err = e.Close()
+		} else {
+			t.Cleanup(func() { e.Close() }) // the test does not care how
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, rc := range receipts {
+		read.Store(0)
+		v, err := kuji.EpochsOf(r).Get(t.Context(), rc.Epoch)
+		if err != nil || v.Commitment != rc.Commitment || v.Time == 0 || v.Position >= rc.Position {
+			t.Fatalf("epoch %d: %+v, %v", rc.Epoch, v, err)
+		}
+		if revealed := commitmentOf("test", rc.Epoch, v.Seed) == rc.Commitment; revealed != (i < 2) {
+			t.Errorf("epoch %d: %+v; the seed is told: %v", rc.Epoch, v, revealed)
+		}
+		if n := read.Load(); n > entries/2 {
+			t.Errorf("epoch %d: %d entries were read to find it, of %d that it has", rc.Epoch, n, entries)
+		}
 	}
 }
