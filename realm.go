@@ -44,6 +44,7 @@ type Stats struct {
 	Failures        uint64 // events with a status other than OK, since opening
 	Replays         uint64 // first answers returned again, since opening
 	LogBytes        uint64 // appended since opening
+	LogKept         uint64 // size of the log as it is kept now; 0: the driver does not know
 	Players         uint64 // seen so far
 	RequestIDs      uint64 // remembered now
 	YoungRequestIDs uint64 // of them, those within the idempotency window's age: at RequestIDLimit, new ids are refused
@@ -59,6 +60,7 @@ type Stats struct {
 	NewestLevel     uint8  // that FinishUpgrade would raise it to, by what this build and Options.FormatLevel know
 	Snapshots       uint64 // taken since opening
 	Snapshot        uint64 // position of the newest; 0: none
+	SnapshotBytes   uint64 // size of the newest, and of those that it builds on
 	SnapshotErr     error  // of the last attempt since opening; nil: it succeeded
 	Clock           ClockView
 	Readers         int      // of the feed: see Feed.Events
@@ -109,7 +111,10 @@ func (r *Realm) Stats() Stats {
 	s.Behind = w.gate.heard - min(w.gate.heard, s.Position)
 	s.Readers, s.ReaderLag = r.feed.lag(s.Position)
 	if newest, ok := w.ledger.Newest(); ok {
-		s.Snapshot = newest.Position
+		s.Snapshot, s.SnapshotBytes = newest.Position, w.ledger.SeriesBytes()
+	}
+	if sized, ok := r.feed.log.(driver.Sized); ok {
+		s.LogKept = uint64(sized.Size())
 	}
 	s.PendingBytes = w.group.Pending()
 	return s

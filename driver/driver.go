@@ -159,6 +159,9 @@ type Log interface {
 // Sole is a Log whose realm only one process at a time has open. Last is then never old.
 type Sole interface{ Sole() }
 
+// Sized is a Log that knows how many bytes it takes where it is kept, at once.
+type Sized interface{ Size() int64 }
+
 // Files are a realm's files. A file is written once and never changed. Its name has the SHA-256 of
 // its content, so two writers of one name write the same bytes.
 type Files interface {

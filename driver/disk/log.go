@@ -20,6 +20,7 @@ import (
 // realm is a realm in its directory.
 type realm struct {
 	files
+	sole
 	dir    string
 	steps  step.Runner
 	policy Sync
@@ -283,7 +284,19 @@ func (r *realm) Last(context.Context) (driver.Cursor, error) {
 	return driver.Cursor(at), nil
 }
 
-func (r *realm) Sole() {}
+// sole marks what only one process at a time has open.
+type sole struct{}
+
+// Sole implements [driver.Sole].
+func (sole) Sole() {}
+
+// Size implements [driver.Sized].
+func (r *realm) Size() int64 {
+	if r.log == nil {
+		return 0
+	}
+	return r.log.Stat().Bytes
+}
 
 func (r *realm) First(context.Context) (driver.Cursor, error) {
 	if err := r.mayRead(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/internal/vfs"
 	"github.com/kuji-dev/kuji/verify"
 )
@@ -199,6 +200,31 @@ func TestProposeFirst(t *testing.T) {
 	_, err = kuji.ProposalsOf(r).Propose(t.Context(), namedCatalog(t, "n", 2), nil, kuji.Note{By: "a"})
 	if code := kuji.CodeOf(err); code != kuji.CodeConflict && code != kuji.CodeFormat {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestProposeBelowItsLevel: a realm that an older build can open takes no proposal, until the upgrade is finished.
+func TestProposeBelowItsLevel(t *testing.T) {
+	s, known := drivertest.NewShared(drivertest.SharedOptions{}), uint8(5)
+	_, r := openAt(t, s, 1, kuji.Options{FormatLevel: func() uint8 { return known }})
+	if _, err := r.Apply(t.Context(), namedCatalog(t, "first", 2)); err != nil {
+		t.Fatal(err)
+	}
+	propose := func() error {
+		_, err := kuji.ProposalsOf(r).Propose(t.Context(), namedCatalog(t, "second", 3), nil, kuji.Note{By: "ann"})
+		return err
+	}
+	before := r.Stats().Position
+	wantCode(t, propose(), kuji.CodeFormat)
+	if at := r.Stats().Position; at != before {
+		t.Errorf("a refused proposal is in the log: %d, then %d", before, at)
+	}
+	known = kuji.FormatLevel()
+	if _, err := r.FinishUpgrade(t.Context(), "ops", "all is well"); err != nil {
+		t.Fatal(err)
+	}
+	if err := propose(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -440,3 +440,19 @@ func TestSnapshotOfAnotherLog(t *testing.T) {
 		wantCode(t, err, kuji.CodeCorrupt)
 	}
 }
+
+// TestSizes: the log that is kept becomes shorter when it is trimmed, while what was appended adds up, and
+// snapshots have a size.
+func TestSizes(t *testing.T) {
+	_, r := open(t, t.TempDir(), worldOptions{TrimLog: true, SegmentSize: 4096})
+	if s := r.Stats(); s.LogKept < s.LogBytes || s.SnapshotBytes != 0 {
+		t.Errorf("before anything was trimmed: %+v", s)
+	}
+	for round := range 5 {
+		drawSome(t, r, fmt.Sprint(round, "-"), 200)
+		snapshot(t, r)
+	}
+	if s := r.Stats(); s.LogKept == 0 || s.LogKept >= s.LogBytes || s.SnapshotBytes == 0 {
+		t.Errorf("after it was trimmed: %+v", s)
+	}
+}

@@ -91,6 +91,16 @@ func (s *Snapshots) Newest() (Snapshot, bool) {
 	return s.newest[len(s.newest)-1], true
 }
 
+// SeriesBytes returns the size of the newest snapshot and of those that it builds on.
+func (s *Snapshots) SeriesBytes() (n uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.newest {
+		n += uint64(s.newest[i].Bytes)
+	}
+	return n
+}
+
 // Whole reports whether the next snapshot holds the whole state: it has nothing to build on, or too much.
 func (s *Snapshots) Whole() bool {
 	s.mu.Lock()
