@@ -99,6 +99,7 @@ var needs = map[string]struct {
 	"GetDisclosure":    {command: "read", realm: true, pool: true},
 	"ListKeys":         {command: "admin", whole: true, server: true},
 	"ListSlow":         {command: "read", whole: true, server: true},
+	"ListNodes":        {command: "read", whole: true, server: true},
 	"Simulate":         {command: "simulate", realm: true, pool: true, whole: true},
 	"ProposeCatalog":   {command: "propose", realm: true, whole: true},
 	"ListProposals":    {command: "read", realm: true, whole: true},

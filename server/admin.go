@@ -82,6 +82,7 @@ func (h admin) GetStatus(ctx context.Context, req *kujiv1.GetStatusRequest) (*ku
 			RecoveredPosition: st.Recovered, RecoveredEvents: st.RecoveredEvents,
 			CatalogVersion: st.CatalogVersion, ClockUnixMs: st.Clock.Wall, TimeUnixMs: st.Clock.Time, BackMs: st.Clock.Back, IdsFromUnixMs: st.Clock.IDsFrom,
 			Level: uint32(st.Level), NewestLevel: uint32(st.NewestLevel),
+			LogKeptBytes: st.LogKept, SnapshotBytes: st.SnapshotBytes, SnapshotPosition: st.Snapshot, BackupUnixMs: h.realms.lastBackup(r.Name()),
 		}
 		if ke, ok := errors.AsType[*kuji.Error](r.Err()); ok {
 			one.Error = message.Text(ke)
@@ -92,6 +93,14 @@ func (h admin) GetStatus(ctx context.Context, req *kujiv1.GetStatusRequest) (*ku
 		out.Realms = merged(out.Realms, h.cluster.Status(ctx))
 	}
 	return out, nil
+}
+
+// ListNodes returns the nodes of the cluster.
+func (h admin) ListNodes(ctx context.Context, _ *kujiv1.ListNodesRequest) (*kujiv1.ListNodesResponse, error) {
+	if h.cluster == nil {
+		return &kujiv1.ListNodesResponse{}, nil
+	}
+	return h.cluster.Nodes(ctx), nil
 }
 
 // merged returns the status of realms, sorted by name. What their leaders say comes first.

@@ -41,6 +41,8 @@ type Cluster interface {
 	// Status returns what other servers say of the realms that they lead, as far as they answer.
 	// ctx is that of a request for the status of all realms.
 	Status(ctx context.Context) []*kujiv1.RealmStatus
+	// Nodes asks every server of the cluster how it is.
+	Nodes(ctx context.Context) *kujiv1.ListNodesResponse
 }
 
 // A Call is a call about a realm that this server does not hold, or that stopped before anything

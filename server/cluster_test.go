@@ -38,6 +38,14 @@ func (c *shared) Status(context.Context) []*kujiv1.RealmStatus {
 	return []*kujiv1.RealmStatus{{Realm: "far", Position: 7}}
 }
 
+// Nodes says that another node leads realm "far".
+func (c *shared) Nodes(context.Context) *kujiv1.ListNodesResponse {
+	return &kujiv1.ListNodesResponse{
+		Cluster: "shop", Nodes: []*kujiv1.Node{{Node: "n1", State: kujiv1.NodeState_NODE_STATE_SERVES, Ready: true}},
+		Realms: []*kujiv1.RealmLeader{{Realm: "far", Leader: "n1"}},
+	}
+}
+
 func (c *shared) Call(out *server.Call) (*http.Response, error) { return c.call(out) }
 
 func (c *shared) Created(string) {}
@@ -315,5 +323,27 @@ func TestSharedStream(t *testing.T) {
 		if n, err := stream("mine", ""); n != 1 || connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "another stream") {
 			t.Errorf("%s: a stream about both: %d answers, %v", name, n, err)
 		}
+	}
+}
+
+// TestListNodes: a server of a cluster says what the cluster says; a server on its own has no nodes.
+func TestListNodes(t *testing.T) {
+	engine, err := kuji.Open("", kuji.Options{Driver: drivertest.NewShared(drivertest.SharedOptions{}).Node(1), Key: [32]byte{1}, Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() }) // the test does not care how
+	ask := func(f *fixture) *kujiv1.ListNodesResponse {
+		got, err := kujiv1connect.NewAdminServiceClient(direct{f.server}, "http://localhost").ListNodes(t.Context(), &kujiv1.ListNodesRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := ask(newServerOn(t, engine, server.Options{Cluster: &shared{}})); got.GetCluster() != "shop" || len(got.GetNodes()) != 1 || got.GetRealms()[0].GetLeader() != "n1" {
+		t.Errorf("%v", got)
+	}
+	if got := ask(newServer(t, server.Options{})); len(got.GetNodes()) > 0 || got.GetCluster() != "" {
+		t.Errorf("a server on its own: %v", got)
 	}
 }

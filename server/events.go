@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -60,7 +61,12 @@ func (h *events) Backup(ctx context.Context, req *kujiv1.BackupRequest, out *con
 	if err != nil {
 		return err
 	}
-	return h.feeds.Backup(ctx, r, &c.answer, req.GetFromCursor(), out.Send)
+	began := time.Now()
+	if err := h.feeds.Backup(ctx, r, &c.answer, req.GetFromCursor(), out.Send); err != nil {
+		return err
+	}
+	h.shares.realms.backedUp(r.Name(), began)
+	return nil
 }
 
 // serve answers a browser that asks for events.

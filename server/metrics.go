@@ -175,6 +175,8 @@ func realmSamples(realms *realms, history History) collector {
 			st := r.Stats()
 			addStats(add, &st)
 			add("healthy", "1 while the realm leads or follows, 0 when it has stopped.", oneIf(r.Err() == nil))
+			add("backup_timestamp_seconds", "When the last backup began that this server sent to its end; 0: none since it started.",
+				float64(realms.lastBackup(r.Name()))/1000)
 			add("leads", "1 where the realm accepts commands, 0 where it follows.", oneIf(r.Replica().Leads()))
 			if history == nil {
 				continue
@@ -196,6 +198,7 @@ func addStats(add func(name, help string, value float64), s *kuji.Stats) {
 	add("failures_total", "Events with a status other than ok since the realm was opened.", float64(s.Failures))
 	add("replays_total", "First answers returned again since the realm was opened.", float64(s.Replays))
 	add("log_bytes_total", "Bytes appended to the log since the realm was opened.", float64(s.LogBytes))
+	add("log_kept_bytes", "Size of the log as it is kept now; 0: not known.", float64(s.LogKept))
 	add("position", "Position of the newest acknowledged batch.", float64(s.Position))
 	add("epoch", "Epoch of this writer.", float64(s.Epoch))
 	add("behind", "By how many positions a realm that follows is behind what this node last heard of the leader.", float64(s.Behind))
@@ -218,6 +221,7 @@ func addStats(add func(name, help string, value float64), s *kuji.Stats) {
 	add("pending_bytes", "Bytes of events waiting for the log.", float64(s.PendingBytes))
 	add("snapshots_total", "Snapshots taken since the realm was opened.", float64(s.Snapshots))
 	add("snapshot_position", "Position of the newest snapshot; 0 when there is none.", float64(s.Snapshot))
+	add("snapshot_bytes", "Size of the newest snapshot, and of those that it builds on.", float64(s.SnapshotBytes))
 	add("snapshot_failed", "1 when the last attempt at a snapshot failed, or the newest was damaged when the realm was opened.",
 		oneIf(s.SnapshotErr != nil))
 	add("feed_readers", "Readers of the feed.", float64(s.Readers))

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -21,9 +22,10 @@ type realms struct {
 	shared bool                    // with other servers: they follow until they are made to lead
 	begin  func(*kuji.Realm)       // begins the history of a realm; nil: the server keeps none
 
-	mu     sync.RWMutex
-	byName map[string]*kuji.Realm
-	create sync.Mutex // held while a realm is created or looked for on disk
+	mu      sync.RWMutex
+	byName  map[string]*kuji.Realm
+	backups map[string]time.Time // when the last backup of a realm began that was sent to its end
+	create  sync.Mutex           // held while a realm is created or looked for on disk
 }
 
 // open opens every realm of the engine, and creates the default one.
@@ -70,11 +72,34 @@ func (t *realms) add(r *kuji.Realm) {
 	}
 }
 
+// backedUp notes that a backup was sent to its end, with everything that the realm's log had when it began.
+func (t *realms) backedUp(name string, began time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.backups == nil {
+		t.backups = map[string]time.Time{}
+	}
+	if _, open := t.byName[name]; open && began.After(t.backups[name]) {
+		t.backups[name] = began
+	}
+}
+
+// lastBackup returns when the last whole backup of a realm began, in Unix milliseconds; 0: none since the start.
+func (t *realms) lastBackup(name string) int64 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if at, ok := t.backups[name]; ok {
+		return at.UnixMilli()
+	}
+	return 0
+}
+
 // remove forgets a realm that is to be closed.
 func (t *realms) remove(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.byName, name)
+	delete(t.backups, name)
 }
 
 // known returns a realm that is open, or nil.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -202,37 +201,9 @@ func clusterKeygenCommand(a *app) *cobra.Command {
 }
 
 type clusterJSON struct {
-	Cluster string           `json:"cluster"`
-	Nodes   []cluster.Status `json:"nodes"`
-	Realms  []realmLeadJSON  `json:"realms"`
-}
-
-// realmLeadJSON says who leads a realm.
-type realmLeadJSON struct {
-	Realm    string `json:"realm"`
-	Leader   string `json:"leader,omitempty"` // the node that leads it and answers; "": none
-	Position uint64 `json:"position"`         // as far as anybody has come
-}
-
-// realmsOf returns the realms that nodes know, by name.
-func realmsOf(nodes []cluster.Status) []realmLeadJSON {
-	leaders, positions := map[string]string{}, map[string]uint64{}
-	for _, n := range nodes {
-		for realm := range n.Leaders {
-			positions[realm] = max(positions[realm], 0)
-		}
-		for realm, position := range n.Positions {
-			positions[realm] = max(positions[realm], position)
-		}
-		for _, realm := range n.Leads {
-			leaders[realm], positions[realm] = n.Node, max(positions[realm], 0)
-		}
-	}
-	all := []realmLeadJSON{}
-	for _, realm := range slices.Sorted(maps.Keys(positions)) {
-		all = append(all, realmLeadJSON{realm, leaders[realm], positions[realm]})
-	}
-	return all
+	Cluster string              `json:"cluster"`
+	Nodes   []cluster.Status    `json:"nodes"`
+	Realms  []cluster.RealmLead `json:"realms"`
 }
 
 func clusterStatusCommand(a *app) *cobra.Command {
@@ -249,7 +220,7 @@ func clusterStatusCommand(a *app) *cobra.Command {
 }
 
 func clusterStatus(a *app, out clusterJSON) error {
-	out.Realms = realmsOf(out.Nodes)
+	out.Realms = cluster.Leads(out.Nodes)
 	var ill []string
 	for _, n := range out.Nodes {
 		if why := cmp.Or(n.Why, n.Behind); why != "" {
@@ -280,7 +251,7 @@ func printCluster(w io.Writer, c clusterJSON) {
 		return []any{n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.Reached()], len(n.Leads), n.Lag}
 	})
 	printHealth(w, c.Nodes)
-	rows(w, "\nREALM\tLEADER\tPOSITION", c.Realms, func(r realmLeadJSON) []any { return []any{r.Realm, cmp.Or(r.Leader, "-"), r.Position} })
+	rows(w, "\nREALM\tLEADER\tPOSITION", c.Realms, func(r cluster.RealmLead) []any { return []any{r.Realm, cmp.Or(r.Leader, "-"), r.Position} })
 }
 
 var yes = map[bool]string{true: "yes", false: "no"}

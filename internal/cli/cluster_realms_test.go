@@ -234,6 +234,15 @@ func (c *trio) askStatus(ctx context.Context, path string, leaders map[string]st
 		}
 	}
 	for _, name := range c.flags.Names() {
+		nodes, err := c.client(name).admin.ListNodes(ctx, &kujiv1.ListNodesRequest{})
+		if err != nil || nodes.GetCluster() != "shop" || len(nodes.GetNodes()) != 3 || len(nodes.GetRealms()) != 7 {
+			return fmt.Errorf("node %s lists %v, %w", name, nodes, err)
+		}
+		for _, r := range nodes.GetRealms() {
+			if want := leaders[r.GetRealm()]; r.GetLeader() == "" || want != "" && r.GetLeader() != want {
+				return fmt.Errorf("node %s says that %q leads %s, want %q", name, r.GetLeader(), r.GetRealm(), want)
+			}
+		}
 		resp, err := c.client(name).admin.GetStatus(ctx, &kujiv1.GetStatusRequest{})
 		if err != nil || len(resp.GetRealms()) != 7 {
 			return fmt.Errorf("node %s: %v, %w", name, resp, err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	"github.com/kuji-dev/kuji/internal/election"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 const (
@@ -57,6 +59,11 @@ const (
 	stateCutOff      = "cut-off"     // it does not know who leads
 	stateUnreachable = "unreachable" // it does not answer
 )
+
+var states = map[string]kujiv1.NodeState{
+	stateServes: kujiv1.NodeState_NODE_STATE_SERVES, stateOpens: kujiv1.NodeState_NODE_STATE_OPENS,
+	stateCutOff: kujiv1.NodeState_NODE_STATE_CUT_OFF, stateUnreachable: kujiv1.NodeState_NODE_STATE_UNREACHABLE,
+}
 
 // Reached reports whether the node answered.
 func (s *Status) Reached() bool { return s.State != stateUnreachable }
@@ -146,6 +153,65 @@ func (c *Client) Survey(ctx context.Context) []Status {
 		}
 	}
 	return nodes
+}
+
+// RealmLead says who leads a realm.
+type RealmLead struct {
+	Realm    string `json:"realm"`
+	Leader   string `json:"leader,omitempty"` // the node that leads it and answers; "": none
+	Position uint64 `json:"position"`         // as far as anybody has come
+}
+
+// Leads returns the realms that nodes know, by name.
+func Leads(nodes []Status) []RealmLead {
+	leaders, positions := map[string]string{}, map[string]uint64{}
+	for _, n := range nodes {
+		for realm := range n.Leaders {
+			positions[realm] = max(positions[realm], 0)
+		}
+		for realm, position := range n.Positions {
+			positions[realm] = max(positions[realm], position)
+		}
+		for _, realm := range n.Leads {
+			leaders[realm], positions[realm] = n.Node, max(positions[realm], 0)
+		}
+	}
+	all := []RealmLead{}
+	for _, realm := range slices.Sorted(maps.Keys(positions)) {
+		all = append(all, RealmLead{realm, leaders[realm], positions[realm]})
+	}
+	return all
+}
+
+// surveyTime is how long nodes have to answer a client's question about all of them.
+const surveyTime = 5 * time.Second
+
+// Nodes implements [server.Cluster].
+func (n *passer) Nodes(ctx context.Context) *kujiv1.ListNodesResponse {
+	ctx, cancel := context.WithTimeout(ctx, surveyTime)
+	defer cancel()
+	nodes := n.client.Survey(ctx)
+	out := &kujiv1.ListNodesResponse{Cluster: n.conf.Name}
+	for i := range nodes {
+		out.Nodes = append(out.Nodes, nodes[i].message())
+	}
+	for _, r := range Leads(nodes) {
+		out.Realms = append(out.Realms, &kujiv1.RealmLeader{Realm: r.Realm, Leader: r.Leader, Position: r.Position})
+	}
+	return out
+}
+
+// message returns the status as the API says it.
+func (s *Status) message() *kujiv1.Node {
+	out := &kujiv1.Node{
+		Node: s.Node, Address: s.Address, State: states[s.State], Ready: s.Ready, Why: s.Why, Behind: s.Behind,
+		Version: s.Version, ClockMs: s.ClockMS, Lag: s.Lag, Leads: uint32(len(s.Leads)),
+	}
+	if h := s.Health; h != nil {
+		out.StoredBytes, out.MostBytes, out.FreeBytes = h.Stored, h.Most, h.Free
+		out.Why = cmp.Or(out.Why, strings.Join(h.Ill, "\n"))
+	}
+	return out
 }
 
 // describe says what this node is now.

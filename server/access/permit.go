@@ -101,6 +101,7 @@ func init() {
 	whole[*kujiv1.ListRealmsRequest](canRead)
 	whole[*kujiv1.GetStatusRequest](canRead)
 	whole[*kujiv1.ListSlowRequest](canRead)
+	whole[*kujiv1.ListNodesRequest](canRead)
 	whole[*kujiv1.ListPlayersRequest](canRead)
 	whole[*kujiv1.ListHoldersRequest](canRead)
 	whole[*kujiv1.ListRanksRequest](canRead)

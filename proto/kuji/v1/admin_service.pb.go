@@ -24,7 +24,7 @@ var File_kuji_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bkuji/v1/admin_service.proto\x12\akuji.v1\x1a\x14kuji/v1/access.proto\x1a\x14kuji/v1/backup.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/codes.proto\x1a\x16kuji/v1/identity.proto\x1a\x16kuji/v1/proposal.proto\x1a\x13kuji/v1/realm.proto\x1a\x15kuji/v1/reverse.proto\x1a\x12kuji/v1/role.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\x1a\x16kuji/v1/simulate.proto\x1a\x12kuji/v1/slow.proto\x1a\x13kuji/v1/track.proto2\xf1\x0f\n" +
+	"\x1bkuji/v1/admin_service.proto\x12\akuji.v1\x1a\x14kuji/v1/access.proto\x1a\x14kuji/v1/backup.proto\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/codes.proto\x1a\x16kuji/v1/identity.proto\x1a\x12kuji/v1/node.proto\x1a\x16kuji/v1/proposal.proto\x1a\x13kuji/v1/realm.proto\x1a\x15kuji/v1/reverse.proto\x1a\x12kuji/v1/role.proto\x1a\x19kuji/v1/set_counter.proto\x1a\x17kuji/v1/set_limit.proto\x1a\x16kuji/v1/simulate.proto\x1a\x12kuji/v1/slow.proto\x1a\x13kuji/v1/track.proto2\xbe\x10\n" +
 	"\fAdminService\x12Q\n" +
 	"\fApplyCatalog\x12\x1c.kuji.v1.ApplyCatalogRequest\x1a\x1d.kuji.v1.ApplyCatalogResponse\"\x04\x88\xe7\x18\x03\x12Q\n" +
 	"\vCreateRealm\x12\x1b.kuji.v1.CreateRealmRequest\x1a\x1c.kuji.v1.CreateRealmResponse\"\a\x88\xe7\x18\x03\x90\x02\x02\x12N\n" +
@@ -47,7 +47,8 @@ const file_kuji_v1_admin_service_proto_rawDesc = "" +
 	"\x06Backup\x12\x16.kuji.v1.BackupRequest\x1a\x17.kuji.v1.BackupResponse\"\x04\x88\xe7\x18\x030\x01\x12K\n" +
 	"\tGetStatus\x12\x19.kuji.v1.GetStatusRequest\x1a\x1a.kuji.v1.GetStatusResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12H\n" +
 	"\bListKeys\x12\x18.kuji.v1.ListKeysRequest\x1a\x19.kuji.v1.ListKeysResponse\"\a\x88\xe7\x18\x03\x90\x02\x01\x12H\n" +
-	"\bListSlow\x12\x18.kuji.v1.ListSlowRequest\x1a\x19.kuji.v1.ListSlowResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12H\n" +
+	"\bListSlow\x12\x18.kuji.v1.ListSlowRequest\x1a\x19.kuji.v1.ListSlowResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12K\n" +
+	"\tListNodes\x12\x19.kuji.v1.ListNodesRequest\x1a\x1a.kuji.v1.ListNodesResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12H\n" +
 	"\bSimulate\x12\x18.kuji.v1.SimulateRequest\x1a\x19.kuji.v1.SimulateResponse\"\a\x88\xe7\x18\x02\x90\x02\x01\x12Z\n" +
 	"\x0eProposeCatalog\x12\x1e.kuji.v1.ProposeCatalogRequest\x1a\x1f.kuji.v1.ProposeCatalogResponse\"\a\x88\xe7\x18\x02\x90\x02\x02\x12W\n" +
 	"\rListProposals\x12\x1d.kuji.v1.ListProposalsRequest\x1a\x1e.kuji.v1.ListProposalsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12Q\n" +
@@ -76,38 +77,40 @@ var file_kuji_v1_admin_service_proto_goTypes = []any{
 	(*GetStatusRequest)(nil),         // 17: kuji.v1.GetStatusRequest
 	(*ListKeysRequest)(nil),          // 18: kuji.v1.ListKeysRequest
 	(*ListSlowRequest)(nil),          // 19: kuji.v1.ListSlowRequest
-	(*SimulateRequest)(nil),          // 20: kuji.v1.SimulateRequest
-	(*ProposeCatalogRequest)(nil),    // 21: kuji.v1.ProposeCatalogRequest
-	(*ListProposalsRequest)(nil),     // 22: kuji.v1.ListProposalsRequest
-	(*GetProposalRequest)(nil),       // 23: kuji.v1.GetProposalRequest
-	(*WithdrawProposalRequest)(nil),  // 24: kuji.v1.WithdrawProposalRequest
-	(*ApproveCatalogRequest)(nil),    // 25: kuji.v1.ApproveCatalogRequest
-	(*ApplyCatalogResponse)(nil),     // 26: kuji.v1.ApplyCatalogResponse
-	(*CreateRealmResponse)(nil),      // 27: kuji.v1.CreateRealmResponse
-	(*DeleteRealmResponse)(nil),      // 28: kuji.v1.DeleteRealmResponse
-	(*SetClockResponse)(nil),         // 29: kuji.v1.SetClockResponse
-	(*SetTrackResponse)(nil),         // 30: kuji.v1.SetTrackResponse
-	(*SetLimitResponse)(nil),         // 31: kuji.v1.SetLimitResponse
-	(*SetCounterResponse)(nil),       // 32: kuji.v1.SetCounterResponse
-	(*MergeResponse)(nil),            // 33: kuji.v1.MergeResponse
-	(*ForgetResponse)(nil),           // 34: kuji.v1.ForgetResponse
-	(*BlockResponse)(nil),            // 35: kuji.v1.BlockResponse
-	(*ReverseResponse)(nil),          // 36: kuji.v1.ReverseResponse
-	(*FinishUpgradeResponse)(nil),    // 37: kuji.v1.FinishUpgradeResponse
-	(*ListRealmsResponse)(nil),       // 38: kuji.v1.ListRealmsResponse
-	(*ImportCodesResponse)(nil),      // 39: kuji.v1.ImportCodesResponse
-	(*GetCodesResponse)(nil),         // 40: kuji.v1.GetCodesResponse
-	(*ExportCodesResponse)(nil),      // 41: kuji.v1.ExportCodesResponse
-	(*BackupResponse)(nil),           // 42: kuji.v1.BackupResponse
-	(*GetStatusResponse)(nil),        // 43: kuji.v1.GetStatusResponse
-	(*ListKeysResponse)(nil),         // 44: kuji.v1.ListKeysResponse
-	(*ListSlowResponse)(nil),         // 45: kuji.v1.ListSlowResponse
-	(*SimulateResponse)(nil),         // 46: kuji.v1.SimulateResponse
-	(*ProposeCatalogResponse)(nil),   // 47: kuji.v1.ProposeCatalogResponse
-	(*ListProposalsResponse)(nil),    // 48: kuji.v1.ListProposalsResponse
-	(*GetProposalResponse)(nil),      // 49: kuji.v1.GetProposalResponse
-	(*WithdrawProposalResponse)(nil), // 50: kuji.v1.WithdrawProposalResponse
-	(*ApproveCatalogResponse)(nil),   // 51: kuji.v1.ApproveCatalogResponse
+	(*ListNodesRequest)(nil),         // 20: kuji.v1.ListNodesRequest
+	(*SimulateRequest)(nil),          // 21: kuji.v1.SimulateRequest
+	(*ProposeCatalogRequest)(nil),    // 22: kuji.v1.ProposeCatalogRequest
+	(*ListProposalsRequest)(nil),     // 23: kuji.v1.ListProposalsRequest
+	(*GetProposalRequest)(nil),       // 24: kuji.v1.GetProposalRequest
+	(*WithdrawProposalRequest)(nil),  // 25: kuji.v1.WithdrawProposalRequest
+	(*ApproveCatalogRequest)(nil),    // 26: kuji.v1.ApproveCatalogRequest
+	(*ApplyCatalogResponse)(nil),     // 27: kuji.v1.ApplyCatalogResponse
+	(*CreateRealmResponse)(nil),      // 28: kuji.v1.CreateRealmResponse
+	(*DeleteRealmResponse)(nil),      // 29: kuji.v1.DeleteRealmResponse
+	(*SetClockResponse)(nil),         // 30: kuji.v1.SetClockResponse
+	(*SetTrackResponse)(nil),         // 31: kuji.v1.SetTrackResponse
+	(*SetLimitResponse)(nil),         // 32: kuji.v1.SetLimitResponse
+	(*SetCounterResponse)(nil),       // 33: kuji.v1.SetCounterResponse
+	(*MergeResponse)(nil),            // 34: kuji.v1.MergeResponse
+	(*ForgetResponse)(nil),           // 35: kuji.v1.ForgetResponse
+	(*BlockResponse)(nil),            // 36: kuji.v1.BlockResponse
+	(*ReverseResponse)(nil),          // 37: kuji.v1.ReverseResponse
+	(*FinishUpgradeResponse)(nil),    // 38: kuji.v1.FinishUpgradeResponse
+	(*ListRealmsResponse)(nil),       // 39: kuji.v1.ListRealmsResponse
+	(*ImportCodesResponse)(nil),      // 40: kuji.v1.ImportCodesResponse
+	(*GetCodesResponse)(nil),         // 41: kuji.v1.GetCodesResponse
+	(*ExportCodesResponse)(nil),      // 42: kuji.v1.ExportCodesResponse
+	(*BackupResponse)(nil),           // 43: kuji.v1.BackupResponse
+	(*GetStatusResponse)(nil),        // 44: kuji.v1.GetStatusResponse
+	(*ListKeysResponse)(nil),         // 45: kuji.v1.ListKeysResponse
+	(*ListSlowResponse)(nil),         // 46: kuji.v1.ListSlowResponse
+	(*ListNodesResponse)(nil),        // 47: kuji.v1.ListNodesResponse
+	(*SimulateResponse)(nil),         // 48: kuji.v1.SimulateResponse
+	(*ProposeCatalogResponse)(nil),   // 49: kuji.v1.ProposeCatalogResponse
+	(*ListProposalsResponse)(nil),    // 50: kuji.v1.ListProposalsResponse
+	(*GetProposalResponse)(nil),      // 51: kuji.v1.GetProposalResponse
+	(*WithdrawProposalResponse)(nil), // 52: kuji.v1.WithdrawProposalResponse
+	(*ApproveCatalogResponse)(nil),   // 53: kuji.v1.ApproveCatalogResponse
 }
 var file_kuji_v1_admin_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.AdminService.ApplyCatalog:input_type -> kuji.v1.ApplyCatalogRequest
@@ -130,40 +133,42 @@ var file_kuji_v1_admin_service_proto_depIdxs = []int32{
 	17, // 17: kuji.v1.AdminService.GetStatus:input_type -> kuji.v1.GetStatusRequest
 	18, // 18: kuji.v1.AdminService.ListKeys:input_type -> kuji.v1.ListKeysRequest
 	19, // 19: kuji.v1.AdminService.ListSlow:input_type -> kuji.v1.ListSlowRequest
-	20, // 20: kuji.v1.AdminService.Simulate:input_type -> kuji.v1.SimulateRequest
-	21, // 21: kuji.v1.AdminService.ProposeCatalog:input_type -> kuji.v1.ProposeCatalogRequest
-	22, // 22: kuji.v1.AdminService.ListProposals:input_type -> kuji.v1.ListProposalsRequest
-	23, // 23: kuji.v1.AdminService.GetProposal:input_type -> kuji.v1.GetProposalRequest
-	24, // 24: kuji.v1.AdminService.WithdrawProposal:input_type -> kuji.v1.WithdrawProposalRequest
-	25, // 25: kuji.v1.AdminService.ApproveCatalog:input_type -> kuji.v1.ApproveCatalogRequest
-	26, // 26: kuji.v1.AdminService.ApplyCatalog:output_type -> kuji.v1.ApplyCatalogResponse
-	27, // 27: kuji.v1.AdminService.CreateRealm:output_type -> kuji.v1.CreateRealmResponse
-	28, // 28: kuji.v1.AdminService.DeleteRealm:output_type -> kuji.v1.DeleteRealmResponse
-	29, // 29: kuji.v1.AdminService.SetClock:output_type -> kuji.v1.SetClockResponse
-	30, // 30: kuji.v1.AdminService.SetTrack:output_type -> kuji.v1.SetTrackResponse
-	31, // 31: kuji.v1.AdminService.SetLimit:output_type -> kuji.v1.SetLimitResponse
-	32, // 32: kuji.v1.AdminService.SetCounter:output_type -> kuji.v1.SetCounterResponse
-	33, // 33: kuji.v1.AdminService.Merge:output_type -> kuji.v1.MergeResponse
-	34, // 34: kuji.v1.AdminService.Forget:output_type -> kuji.v1.ForgetResponse
-	35, // 35: kuji.v1.AdminService.Block:output_type -> kuji.v1.BlockResponse
-	36, // 36: kuji.v1.AdminService.Reverse:output_type -> kuji.v1.ReverseResponse
-	37, // 37: kuji.v1.AdminService.FinishUpgrade:output_type -> kuji.v1.FinishUpgradeResponse
-	38, // 38: kuji.v1.AdminService.ListRealms:output_type -> kuji.v1.ListRealmsResponse
-	39, // 39: kuji.v1.AdminService.ImportCodes:output_type -> kuji.v1.ImportCodesResponse
-	40, // 40: kuji.v1.AdminService.GetCodes:output_type -> kuji.v1.GetCodesResponse
-	41, // 41: kuji.v1.AdminService.ExportCodes:output_type -> kuji.v1.ExportCodesResponse
-	42, // 42: kuji.v1.AdminService.Backup:output_type -> kuji.v1.BackupResponse
-	43, // 43: kuji.v1.AdminService.GetStatus:output_type -> kuji.v1.GetStatusResponse
-	44, // 44: kuji.v1.AdminService.ListKeys:output_type -> kuji.v1.ListKeysResponse
-	45, // 45: kuji.v1.AdminService.ListSlow:output_type -> kuji.v1.ListSlowResponse
-	46, // 46: kuji.v1.AdminService.Simulate:output_type -> kuji.v1.SimulateResponse
-	47, // 47: kuji.v1.AdminService.ProposeCatalog:output_type -> kuji.v1.ProposeCatalogResponse
-	48, // 48: kuji.v1.AdminService.ListProposals:output_type -> kuji.v1.ListProposalsResponse
-	49, // 49: kuji.v1.AdminService.GetProposal:output_type -> kuji.v1.GetProposalResponse
-	50, // 50: kuji.v1.AdminService.WithdrawProposal:output_type -> kuji.v1.WithdrawProposalResponse
-	51, // 51: kuji.v1.AdminService.ApproveCatalog:output_type -> kuji.v1.ApproveCatalogResponse
-	26, // [26:52] is the sub-list for method output_type
-	0,  // [0:26] is the sub-list for method input_type
+	20, // 20: kuji.v1.AdminService.ListNodes:input_type -> kuji.v1.ListNodesRequest
+	21, // 21: kuji.v1.AdminService.Simulate:input_type -> kuji.v1.SimulateRequest
+	22, // 22: kuji.v1.AdminService.ProposeCatalog:input_type -> kuji.v1.ProposeCatalogRequest
+	23, // 23: kuji.v1.AdminService.ListProposals:input_type -> kuji.v1.ListProposalsRequest
+	24, // 24: kuji.v1.AdminService.GetProposal:input_type -> kuji.v1.GetProposalRequest
+	25, // 25: kuji.v1.AdminService.WithdrawProposal:input_type -> kuji.v1.WithdrawProposalRequest
+	26, // 26: kuji.v1.AdminService.ApproveCatalog:input_type -> kuji.v1.ApproveCatalogRequest
+	27, // 27: kuji.v1.AdminService.ApplyCatalog:output_type -> kuji.v1.ApplyCatalogResponse
+	28, // 28: kuji.v1.AdminService.CreateRealm:output_type -> kuji.v1.CreateRealmResponse
+	29, // 29: kuji.v1.AdminService.DeleteRealm:output_type -> kuji.v1.DeleteRealmResponse
+	30, // 30: kuji.v1.AdminService.SetClock:output_type -> kuji.v1.SetClockResponse
+	31, // 31: kuji.v1.AdminService.SetTrack:output_type -> kuji.v1.SetTrackResponse
+	32, // 32: kuji.v1.AdminService.SetLimit:output_type -> kuji.v1.SetLimitResponse
+	33, // 33: kuji.v1.AdminService.SetCounter:output_type -> kuji.v1.SetCounterResponse
+	34, // 34: kuji.v1.AdminService.Merge:output_type -> kuji.v1.MergeResponse
+	35, // 35: kuji.v1.AdminService.Forget:output_type -> kuji.v1.ForgetResponse
+	36, // 36: kuji.v1.AdminService.Block:output_type -> kuji.v1.BlockResponse
+	37, // 37: kuji.v1.AdminService.Reverse:output_type -> kuji.v1.ReverseResponse
+	38, // 38: kuji.v1.AdminService.FinishUpgrade:output_type -> kuji.v1.FinishUpgradeResponse
+	39, // 39: kuji.v1.AdminService.ListRealms:output_type -> kuji.v1.ListRealmsResponse
+	40, // 40: kuji.v1.AdminService.ImportCodes:output_type -> kuji.v1.ImportCodesResponse
+	41, // 41: kuji.v1.AdminService.GetCodes:output_type -> kuji.v1.GetCodesResponse
+	42, // 42: kuji.v1.AdminService.ExportCodes:output_type -> kuji.v1.ExportCodesResponse
+	43, // 43: kuji.v1.AdminService.Backup:output_type -> kuji.v1.BackupResponse
+	44, // 44: kuji.v1.AdminService.GetStatus:output_type -> kuji.v1.GetStatusResponse
+	45, // 45: kuji.v1.AdminService.ListKeys:output_type -> kuji.v1.ListKeysResponse
+	46, // 46: kuji.v1.AdminService.ListSlow:output_type -> kuji.v1.ListSlowResponse
+	47, // 47: kuji.v1.AdminService.ListNodes:output_type -> kuji.v1.ListNodesResponse
+	48, // 48: kuji.v1.AdminService.Simulate:output_type -> kuji.v1.SimulateResponse
+	49, // 49: kuji.v1.AdminService.ProposeCatalog:output_type -> kuji.v1.ProposeCatalogResponse
+	50, // 50: kuji.v1.AdminService.ListProposals:output_type -> kuji.v1.ListProposalsResponse
+	51, // 51: kuji.v1.AdminService.GetProposal:output_type -> kuji.v1.GetProposalResponse
+	52, // 52: kuji.v1.AdminService.WithdrawProposal:output_type -> kuji.v1.WithdrawProposalResponse
+	53, // 53: kuji.v1.AdminService.ApproveCatalog:output_type -> kuji.v1.ApproveCatalogResponse
+	27, // [27:54] is the sub-list for method output_type
+	0,  // [0:27] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -179,6 +184,7 @@ func file_kuji_v1_admin_service_proto_init() {
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_codes_proto_init()
 	file_kuji_v1_identity_proto_init()
+	file_kuji_v1_node_proto_init()
 	file_kuji_v1_proposal_proto_init()
 	file_kuji_v1_realm_proto_init()
 	file_kuji_v1_reverse_proto_init()

@@ -761,8 +761,17 @@ type RealmStatus struct {
 	// refused until then.
 	IdsFromUnixMs int64 `protobuf:"varint,20,opt,name=ids_from_unix_ms,json=idsFromUnixMs,proto3" json:"ids_from_unix_ms,omitempty"`
 	// The realm's format level, and the one that FinishUpgrade would raise it to.
-	Level         uint32 `protobuf:"varint,40,opt,name=level,proto3" json:"level,omitempty"`
-	NewestLevel   uint32 `protobuf:"varint,41,opt,name=newest_level,json=newestLevel,proto3" json:"newest_level,omitempty"`
+	Level       uint32 `protobuf:"varint,40,opt,name=level,proto3" json:"level,omitempty"`
+	NewestLevel uint32 `protobuf:"varint,41,opt,name=newest_level,json=newestLevel,proto3" json:"newest_level,omitempty"`
+	// Size of the log as it is kept now, in bytes; 0: not known, as in a cluster.
+	LogKeptBytes uint64 `protobuf:"varint,42,opt,name=log_kept_bytes,json=logKeptBytes,proto3" json:"log_kept_bytes,omitempty"`
+	// Size of the newest snapshot with those that it builds on, in bytes; 0: none.
+	SnapshotBytes uint64 `protobuf:"varint,43,opt,name=snapshot_bytes,json=snapshotBytes,proto3" json:"snapshot_bytes,omitempty"`
+	// Position of the newest snapshot; 0: none.
+	SnapshotPosition uint64 `protobuf:"varint,44,opt,name=snapshot_position,json=snapshotPosition,proto3" json:"snapshot_position,omitempty"`
+	// When the last backup began that this server sent to its end, in Unix
+	// milliseconds; 0: none since the server started. It has all that the log had then.
+	BackupUnixMs  int64 `protobuf:"varint,45,opt,name=backup_unix_ms,json=backupUnixMs,proto3" json:"backup_unix_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -951,6 +960,34 @@ func (x *RealmStatus) GetNewestLevel() uint32 {
 	return 0
 }
 
+func (x *RealmStatus) GetLogKeptBytes() uint64 {
+	if x != nil {
+		return x.LogKeptBytes
+	}
+	return 0
+}
+
+func (x *RealmStatus) GetSnapshotBytes() uint64 {
+	if x != nil {
+		return x.SnapshotBytes
+	}
+	return 0
+}
+
+func (x *RealmStatus) GetSnapshotPosition() uint64 {
+	if x != nil {
+		return x.SnapshotPosition
+	}
+	return 0
+}
+
+func (x *RealmStatus) GetBackupUnixMs() int64 {
+	if x != nil {
+		return x.BackupUnixMs
+	}
+	return 0
+}
+
 var File_kuji_v1_realm_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_realm_proto_rawDesc = "" +
@@ -993,7 +1030,7 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\bdraining\x18\x02 \x01(\bR\bdraining\x12,\n" +
 	"\x06realms\x18\x03 \x03(\v2\x14.kuji.v1.RealmStatusR\x06realms\x12'\n" +
-	"\x04sync\x18\x04 \x01(\x0e2\x13.kuji.v1.SyncPolicyR\x04sync\"\xaa\x05\n" +
+	"\x04sync\x18\x04 \x01(\x0e2\x13.kuji.v1.SyncPolicyR\x04sync\"\xca\x06\n" +
 	"\vRealmStatus\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -1019,7 +1056,11 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\aback_ms\x18\x13 \x01(\x03R\x06backMs\x12'\n" +
 	"\x10ids_from_unix_ms\x18\x14 \x01(\x03R\ridsFromUnixMs\x12\x14\n" +
 	"\x05level\x18( \x01(\rR\x05level\x12!\n" +
-	"\fnewest_level\x18) \x01(\rR\vnewestLevel*\x86\x01\n" +
+	"\fnewest_level\x18) \x01(\rR\vnewestLevel\x12$\n" +
+	"\x0elog_kept_bytes\x18* \x01(\x04R\flogKeptBytes\x12%\n" +
+	"\x0esnapshot_bytes\x18+ \x01(\x04R\rsnapshotBytes\x12+\n" +
+	"\x11snapshot_position\x18, \x01(\x04R\x10snapshotPosition\x12$\n" +
+	"\x0ebackup_unix_ms\x18- \x01(\x03R\fbackupUnixMs*\x86\x01\n" +
 	"\n" +
 	"SyncPolicy\x12\x1b\n" +
 	"\x17SYNC_POLICY_UNSPECIFIED\x10\x00\x12\x16\n" +

@@ -111,6 +111,10 @@ class Calls:
         """ListSlow returns the slowest recent calls."""
         return self._call("/kuji.v1.AdminService/ListSlow", request, v1.ListSlowResponse, False, timeout, cancel)
 
+    def list_nodes(self, request: v1.ListNodesRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.ListNodesResponse:
+        """ListNodes returns the nodes of the cluster, and who leads which realm."""
+        return self._call("/kuji.v1.AdminService/ListNodes", request, v1.ListNodesResponse, False, timeout, cancel)
+
     def simulate(self, request: v1.SimulateRequest, *, timeout: float | None = None, cancel: Cancel | None = None) -> v1.SimulateResponse:
         """Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
         a time, on one core. A server without simulations answers unimplemented.

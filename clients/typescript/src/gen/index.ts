@@ -21,6 +21,7 @@ export * from "./kuji/v1/hold_pb.js";
 export * from "./kuji/v1/identity_pb.js";
 export * from "./kuji/v1/limit_pb.js";
 export * from "./kuji/v1/lookup_pb.js";
+export * from "./kuji/v1/node_pb.js";
 export * from "./kuji/v1/odds_pb.js";
 export * from "./kuji/v1/player_pb.js";
 export * from "./kuji/v1/pool_pb.js";

@@ -79,6 +79,8 @@ const (
 	AdminServiceListKeysProcedure = "/kuji.v1.AdminService/ListKeys"
 	// AdminServiceListSlowProcedure is the fully-qualified name of the AdminService's ListSlow RPC.
 	AdminServiceListSlowProcedure = "/kuji.v1.AdminService/ListSlow"
+	// AdminServiceListNodesProcedure is the fully-qualified name of the AdminService's ListNodes RPC.
+	AdminServiceListNodesProcedure = "/kuji.v1.AdminService/ListNodes"
 	// AdminServiceSimulateProcedure is the fully-qualified name of the AdminService's Simulate RPC.
 	AdminServiceSimulateProcedure = "/kuji.v1.AdminService/Simulate"
 	// AdminServiceProposeCatalogProcedure is the fully-qualified name of the AdminService's
@@ -150,6 +152,8 @@ type AdminServiceClient interface {
 	ListKeys(context.Context, *v1.ListKeysRequest) (*v1.ListKeysResponse, error)
 	// ListSlow returns the slowest recent calls.
 	ListSlow(context.Context, *v1.ListSlowRequest) (*v1.ListSlowResponse, error)
+	// ListNodes returns the nodes of the cluster, and who leads which realm.
+	ListNodes(context.Context, *v1.ListNodesRequest) (*v1.ListNodesResponse, error)
 	// Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
 	// a time, on one core. A server without simulations answers unimplemented.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
@@ -306,6 +310,13 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		listNodes: connect.NewClient[v1.ListNodesRequest, v1.ListNodesResponse](
+			httpClient,
+			baseURL+AdminServiceListNodesProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("ListNodes")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		simulate: connect.NewClient[v1.SimulateRequest, v1.SimulateResponse](
 			httpClient,
 			baseURL+AdminServiceSimulateProcedure,
@@ -373,6 +384,7 @@ type adminServiceClient struct {
 	getStatus        *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
 	listKeys         *connect.Client[v1.ListKeysRequest, v1.ListKeysResponse]
 	listSlow         *connect.Client[v1.ListSlowRequest, v1.ListSlowResponse]
+	listNodes        *connect.Client[v1.ListNodesRequest, v1.ListNodesResponse]
 	simulate         *connect.Client[v1.SimulateRequest, v1.SimulateResponse]
 	proposeCatalog   *connect.Client[v1.ProposeCatalogRequest, v1.ProposeCatalogResponse]
 	listProposals    *connect.Client[v1.ListProposalsRequest, v1.ListProposalsResponse]
@@ -557,6 +569,15 @@ func (c *adminServiceClient) ListSlow(ctx context.Context, req *v1.ListSlowReque
 	return nil, err
 }
 
+// ListNodes calls kuji.v1.AdminService.ListNodes.
+func (c *adminServiceClient) ListNodes(ctx context.Context, req *v1.ListNodesRequest) (*v1.ListNodesResponse, error) {
+	response, err := c.listNodes.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // Simulate calls kuji.v1.AdminService.Simulate.
 func (c *adminServiceClient) Simulate(ctx context.Context, req *v1.SimulateRequest) (*v1.SimulateResponse, error) {
 	response, err := c.simulate.CallUnary(ctx, connect.NewRequest(req))
@@ -663,6 +684,8 @@ type AdminServiceHandler interface {
 	ListKeys(context.Context, *v1.ListKeysRequest) (*v1.ListKeysResponse, error)
 	// ListSlow returns the slowest recent calls.
 	ListSlow(context.Context, *v1.ListSlowRequest) (*v1.ListSlowResponse, error)
+	// ListNodes returns the nodes of the cluster, and who leads which realm.
+	ListNodes(context.Context, *v1.ListNodesRequest) (*v1.ListNodesResponse, error)
 	// Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
 	// a time, on one core. A server without simulations answers unimplemented.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
@@ -815,6 +838,13 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	adminServiceListNodesHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceListNodesProcedure,
+		svc.ListNodes,
+		connect.WithSchema(adminServiceMethods.ByName("ListNodes")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	adminServiceSimulateHandler := connect.NewUnaryHandlerSimple(
 		AdminServiceSimulateProcedure,
 		svc.Simulate,
@@ -899,6 +929,8 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceListKeysHandler.ServeHTTP(w, r)
 		case AdminServiceListSlowProcedure:
 			adminServiceListSlowHandler.ServeHTTP(w, r)
+		case AdminServiceListNodesProcedure:
+			adminServiceListNodesHandler.ServeHTTP(w, r)
 		case AdminServiceSimulateProcedure:
 			adminServiceSimulateHandler.ServeHTTP(w, r)
 		case AdminServiceProposeCatalogProcedure:
@@ -998,6 +1030,10 @@ func (UnimplementedAdminServiceHandler) ListKeys(context.Context, *v1.ListKeysRe
 
 func (UnimplementedAdminServiceHandler) ListSlow(context.Context, *v1.ListSlowRequest) (*v1.ListSlowResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ListSlow is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) ListNodes(context.Context, *v1.ListNodesRequest) (*v1.ListNodesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ListNodes is not implemented"))
 }
 
 func (UnimplementedAdminServiceHandler) Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error) {

@@ -96,6 +96,13 @@ from kuji.v1.identity_pb2 import (
     UnlinkRequest as UnlinkRequest,
     UnlinkResponse as UnlinkResponse,
 )
+from kuji.v1.node_pb2 import (
+    ListNodesRequest as ListNodesRequest,
+    ListNodesResponse as ListNodesResponse,
+    Node as Node,
+    NodeState as NodeState,
+    RealmLeader as RealmLeader,
+)
 from kuji.v1.proposal_pb2 import (
     ApproveCatalogRequest as ApproveCatalogRequest,
     ApproveCatalogResponse as ApproveCatalogResponse,
@@ -541,6 +548,8 @@ __all__ = [
     "ListHoldsResponse",
     "ListKeysRequest",
     "ListKeysResponse",
+    "ListNodesRequest",
+    "ListNodesResponse",
     "ListPlayersRequest",
     "ListPlayersResponse",
     "ListProposalsRequest",
@@ -565,6 +574,8 @@ __all__ = [
     "Meta",
     "Moments",
     "Need",
+    "Node",
+    "NodeState",
     "Odds",
     "OpenRound",
     "OpenRoundRequest",
@@ -594,6 +605,7 @@ __all__ = [
     "Range",
     "Rank",
     "Rarity",
+    "RealmLeader",
     "RealmStatus",
     "Reason",
     "Receipt",

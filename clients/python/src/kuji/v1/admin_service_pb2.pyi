@@ -3,6 +3,7 @@ from kuji.v1 import backup_pb2 as _backup_pb2
 from kuji.v1 import catalog_pb2 as _catalog_pb2
 from kuji.v1 import codes_pb2 as _codes_pb2
 from kuji.v1 import identity_pb2 as _identity_pb2
+from kuji.v1 import node_pb2 as _node_pb2
 from kuji.v1 import proposal_pb2 as _proposal_pb2
 from kuji.v1 import realm_pb2 as _realm_pb2
 from kuji.v1 import reverse_pb2 as _reverse_pb2

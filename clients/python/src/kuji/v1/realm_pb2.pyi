@@ -113,7 +113,7 @@ class GetStatusResponse(_message.Message):
     def __init__(self, version: _Optional[str] = ..., draining: bool = ..., realms: _Optional[_Iterable[_Union[RealmStatus, _Mapping]]] = ..., sync: _Optional[_Union[SyncPolicy, str]] = ...) -> None: ...
 
 class RealmStatus(_message.Message):
-    __slots__ = ("realm", "error", "position", "epoch", "batches", "events", "draws", "failures", "replays", "log_bytes", "players", "request_ids", "pending_bytes", "recovered_position", "recovered_events", "catalog_version", "clock_unix_ms", "time_unix_ms", "back_ms", "ids_from_unix_ms", "level", "newest_level")
+    __slots__ = ("realm", "error", "position", "epoch", "batches", "events", "draws", "failures", "replays", "log_bytes", "players", "request_ids", "pending_bytes", "recovered_position", "recovered_events", "catalog_version", "clock_unix_ms", "time_unix_ms", "back_ms", "ids_from_unix_ms", "level", "newest_level", "log_kept_bytes", "snapshot_bytes", "snapshot_position", "backup_unix_ms")
     REALM_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
@@ -136,6 +136,10 @@ class RealmStatus(_message.Message):
     IDS_FROM_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
     NEWEST_LEVEL_FIELD_NUMBER: _ClassVar[int]
+    LOG_KEPT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_POSITION_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     realm: str
     error: str
     position: int
@@ -158,4 +162,8 @@ class RealmStatus(_message.Message):
     ids_from_unix_ms: int
     level: int
     newest_level: int
-    def __init__(self, realm: _Optional[str] = ..., error: _Optional[str] = ..., position: _Optional[int] = ..., epoch: _Optional[int] = ..., batches: _Optional[int] = ..., events: _Optional[int] = ..., draws: _Optional[int] = ..., failures: _Optional[int] = ..., replays: _Optional[int] = ..., log_bytes: _Optional[int] = ..., players: _Optional[int] = ..., request_ids: _Optional[int] = ..., pending_bytes: _Optional[int] = ..., recovered_position: _Optional[int] = ..., recovered_events: _Optional[int] = ..., catalog_version: _Optional[int] = ..., clock_unix_ms: _Optional[int] = ..., time_unix_ms: _Optional[int] = ..., back_ms: _Optional[int] = ..., ids_from_unix_ms: _Optional[int] = ..., level: _Optional[int] = ..., newest_level: _Optional[int] = ...) -> None: ...
+    log_kept_bytes: int
+    snapshot_bytes: int
+    snapshot_position: int
+    backup_unix_ms: int
+    def __init__(self, realm: _Optional[str] = ..., error: _Optional[str] = ..., position: _Optional[int] = ..., epoch: _Optional[int] = ..., batches: _Optional[int] = ..., events: _Optional[int] = ..., draws: _Optional[int] = ..., failures: _Optional[int] = ..., replays: _Optional[int] = ..., log_bytes: _Optional[int] = ..., players: _Optional[int] = ..., request_ids: _Optional[int] = ..., pending_bytes: _Optional[int] = ..., recovered_position: _Optional[int] = ..., recovered_events: _Optional[int] = ..., catalog_version: _Optional[int] = ..., clock_unix_ms: _Optional[int] = ..., time_unix_ms: _Optional[int] = ..., back_ms: _Optional[int] = ..., ids_from_unix_ms: _Optional[int] = ..., level: _Optional[int] = ..., newest_level: _Optional[int] = ..., log_kept_bytes: _Optional[int] = ..., snapshot_bytes: _Optional[int] = ..., snapshot_position: _Optional[int] = ..., backup_unix_ms: _Optional[int] = ...) -> None: ...

@@ -248,6 +248,18 @@ public abstract class Calls {
   }
 
   /**
+   * ListNodes returns the nodes of the cluster, and who leads which realm.
+   */
+  public ListNodesResponse listNodes(ListNodesRequest request) {
+    return listNodesAsync(request).await();
+  }
+
+  /** As listNodes, without blocking. */
+  public Call<ListNodesResponse> listNodesAsync(ListNodesRequest request) {
+    return call("kuji.v1.AdminService/ListNodes", request, ListNodesResponse.getDefaultInstance(), false);
+  }
+
+  /**
    * Simulate tries a catalog on simulated players. It changes nothing. Only one runs at
    * a time, on one core. A server without simulations answers unimplemented.
    */
