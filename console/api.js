@@ -2,7 +2,7 @@
 // in it, and stay strings here: a JavaScript number would lose digits beyond 2^53.
 
 const ADMIN = new Set(["ApplyCatalog", "CreateRealm", "SetTrack", "SetLimit", "SetCounter", "Merge", "Forget", "Block",
-  "Reverse", "ListRealms", "GetCodes", "GetStatus", "ListKeys", "ListSlow", "Simulate", "ProposeCatalog", "ListProposals",
+  "Reverse", "ListRealms", "GetCodes", "GetStatus", "ListKeys", "ListSlow", "ListNodes", "Simulate", "ProposeCatalog", "ListProposals",
   "GetProposal", "WithdrawProposal", "ApproveCatalog"]);
 
 // The key of this page. It is never in a cookie, nor in an address.

@@ -29,6 +29,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/console"
+	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/history"
 	"github.com/kuji-dev/kuji/internal/cli"
 	"github.com/kuji-dev/kuji/internal/historian"
@@ -54,6 +55,7 @@ type site struct {
 	dir     string
 	keys    *access.Keys
 	address string
+	cluster server.Cluster // nil: a server on its own
 	engine  *kuji.Engine
 	server  *server.Server
 	history *historian.Historian
@@ -64,9 +66,12 @@ type site struct {
 var keyed = []string{"admin ops", "admin lead", "read,propose,simulate designer", "read,grant,consume support", "read watcher", "draw kiosk", "read,draw stall pools=box"}
 
 // open starts a site with the catalog of the tests. With keys, it asks for one.
-func open(t *testing.T, withKeys bool, yaml []byte) *site {
+func open(t *testing.T, withKeys bool, yaml []byte) *site { return openIn(t, nil, withKeys, yaml) }
+
+// openIn is open in a cluster.
+func openIn(t *testing.T, cluster server.Cluster, withKeys bool, yaml []byte) *site {
 	t.Helper()
-	s := &site{t: t, dir: t.TempDir(), address: "127.0.0.1:0"}
+	s := &site{t: t, dir: t.TempDir(), address: "127.0.0.1:0", cluster: cluster}
 	if withKeys {
 		s.keyFile(keyed...)
 		keys, err := access.LoadKeys(filepath.Join(s.dir, "keys"))
@@ -77,6 +82,11 @@ func open(t *testing.T, withKeys bool, yaml []byte) *site {
 	}
 	s.start()
 	t.Cleanup(s.stop)
+	if cluster != nil {
+		if _, err := s.server.Lead(t.Context(), server.DefaultRealm); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if yaml != nil {
 		c, err := catalog.Parse(yaml)
 		if err != nil {
@@ -112,12 +122,16 @@ func (s *site) keyFile(keys ...string) {
 func (s *site) start() {
 	s.t.Helper()
 	var err error
-	if s.engine, err = kuji.Open(filepath.Join(s.dir, "data"), kuji.Options{}); err != nil {
+	dir, o := filepath.Join(s.dir, "data"), kuji.Options{}
+	if s.cluster != nil {
+		dir, o = "", kuji.Options{Driver: drivertest.NewShared(drivertest.SharedOptions{}).Node(1), Key: [32]byte{1}, Follow: true}
+	}
+	if s.engine, err = kuji.Open(dir, o); err != nil {
 		s.t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	s.history = historian.New(quiet, func(realm string) string { return filepath.Join(s.dir, realm+".db") }, history.Options{})
-	s.server, err = server.New(s.engine, server.Options{Keys: s.keys, Console: handler(), History: s.history, Version: "test", Logger: quiet})
+	s.server, err = server.New(s.engine, server.Options{Keys: s.keys, Console: handler(), History: s.history, Cluster: s.cluster, Version: "test", Logger: quiet})
 	if err != nil {
 		s.t.Fatal(err)
 	}

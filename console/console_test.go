@@ -15,7 +15,10 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/kuji-dev/kuji/console"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 // get asks the handler, without a server around it.
@@ -214,5 +217,37 @@ func TestServed(t *testing.T) {
 		if w := ask("GET", "/console/", "evil.example:7700"); (w.Code == 200) != withKeys {
 			t.Errorf("keys %v: by a name that a foreign page points here: %d", withKeys, w.Code)
 		}
+	}
+}
+
+var (
+	called  = regexp.MustCompile(`\b(?:call|send)\("(\w+)"`)
+	adminOf = regexp.MustCompile(`(?s)const ADMIN = new Set\(\[(.*?)\]\)`)
+	quoted  = regexp.MustCompile(`"(\w+)"`)
+)
+
+// TestMethods: what scripts call is in the contract, and in the service that api.js believes.
+func TestMethods(t *testing.T) {
+	scripts := sources(t)
+	admin := map[string]bool{}
+	for _, m := range quoted.FindAllStringSubmatch(adminOf.FindStringSubmatch(scripts["api.js"])[1], -1) {
+		admin[m[1]] = true
+	}
+	services := kujiv1.File_kuji_v1_admin_service_proto.Services()
+	rewards := kujiv1.File_kuji_v1_reward_service_proto.Services()
+	found := 0
+	for name, text := range scripts {
+		for _, m := range called.FindAllStringSubmatch(text, -1) {
+			in := rewards.Get(0)
+			if admin[m[1]] {
+				in = services.Get(0)
+			}
+			if found++; in.Methods().ByName(protoreflect.Name(m[1])) == nil {
+				t.Errorf("%s calls %s, which %s has not", name, m[1], in.FullName())
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d calls were found", found)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/kuji-dev/kuji/console"
 	"github.com/kuji-dev/kuji/internal/proxy"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
 )
 
 // TestRestart: a page says since when the server does not answer, and goes on by itself.
@@ -275,6 +278,13 @@ func TestProof(t *testing.T) {
 	p.set("[name=receipt]", `{"receipt": {"position": "99999"}}`)
 	p.press("form .button.primary")
 	p.has("#steps", "There is no event 0 at position 99,999")
+
+	// A key of some pools may not ask how long the log is. The feed tells it.
+	p = browse(t, s.address, wide, "/proof")
+	p.enter("stall")
+	p.set("[name=receipt]", `{"receipt": {"position": "99999"}}`)
+	p.press("form .button.primary")
+	p.has("#steps", "There is no event 0 at position 99,999")
 }
 
 // TestOperations: keys are named with what they may, and never shown; codes, refusals and slow calls are
@@ -315,6 +325,61 @@ func TestOperations(t *testing.T) {
 	p.has("main", "Winning moments")
 	p.has("main", "19-23 ×5")
 	p.accessible("pool with moments")
+}
+
+// trio is a cluster of three nodes, one of which is down. This server leads all realms but one.
+type trio struct{}
+
+func (trio) Holds(string) bool                            { return true }
+func (trio) Created(string)                               {}
+func (trio) Status(context.Context) []*kujiv1.RealmStatus { return nil }
+func (trio) Call(*server.Call) (*http.Response, error)    { return nil, server.ErrHere }
+
+func (trio) Nodes(context.Context) *kujiv1.ListNodesResponse {
+	late := int64(-1500)
+	return &kujiv1.ListNodesResponse{Cluster: "shop", Nodes: []*kujiv1.Node{
+		{Node: "n1", Address: "10.0.0.1:6222", State: kujiv1.NodeState_NODE_STATE_SERVES, Ready: true, Version: "v1", Leads: 1, StoredBytes: 3 << 20, FreeBytes: 5 << 30, ClockMs: new(int64)},
+		{Node: "n2", Address: "10.0.0.2:6222", State: kujiv1.NodeState_NODE_STATE_SERVES, Version: "v1", Behind: "it opens realm <b>x</b>", Lag: 1234, ClockMs: &late},
+		{Node: "n3", Address: "10.0.0.3:6222", State: kujiv1.NodeState_NODE_STATE_UNREACHABLE, Why: "connection refused"},
+	}, Realms: []*kujiv1.RealmLeader{{Realm: "default", Leader: "n1", Position: 2}, {Realm: "jp", Position: 9}}}
+}
+
+// TestCluster: a node of a cluster shows all nodes, what is wrong with them, and who leads.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	s := openIn(t, trio{}, true, festival)
+	p := browse(t, s.address, view{360, 800, true, "Europe/Berlin"}, "/operations")
+	p.enter("watcher")
+	p.has("#nodes", "Cluster shop")
+	p.has("#nodes", "Nobody leads the realm jp")
+	p.has("#nodes", "it opens realm <b>x</b>")
+	p.has("#nodes", "connection refused")
+	p.has("#nodes", "unreachable")
+	p.has("#nodes", "1,234")
+	p.has("#nodes", "-1.5 s")
+	p.has("[data-realm=default]", "Leader n1")
+	p.accessible("operations of a cluster")
+	p.fits("operations of a cluster")
+	p.look("cluster-360-dark")
+}
+
+// TestBackup: the page says when a backup was last made of this server.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	s := open(t, true, festival)
+	p := browse(t, s.address, wide, "/operations")
+	p.enter("ops")
+	p.has("[data-realm=default]", "Last backup none since the start")
+	stream, err := s.client("ops").Backup(t.Context(), &kujiv1.BackupRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stream.Receive() {
+	}
+	if err := errors.Join(stream.Err(), stream.Close()); err != nil {
+		t.Fatal(err)
+	}
+	p.until("!document.querySelector('[data-realm=default]').innerText.includes('none since the start')")
 }
 
 // TestDisclosure: what is published is shown by version and language, and is there to be embedded.

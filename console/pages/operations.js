@@ -6,7 +6,7 @@ import { app, mayWhole, may, names, offers } from "../store.js";
 import { metricsOf } from "../live.js";
 import { Bar, Failed, Field, Head, Loading, NotOffered, Stacks, Time, useLoad, usePoll } from "../ui.js";
 
-const WANTED = new Set(["kuji_realm_snapshots_total", "kuji_realm_snapshot_position", "kuji_realm_snapshot_failed", "kuji_realm_request_ids_young", "kuji_realm_request_ids_limit",
+const WANTED = new Set(["kuji_realm_snapshot_failed", "kuji_realm_request_ids_young", "kuji_realm_request_ids_limit",
   "kuji_realm_request_ids_refused_total", "kuji_realm_feed_readers", "kuji_realm_feed_lag", "kuji_realm_history_lag", "kuji_realm_history_down", "kuji_realm_leads", "kuji_realm_behind",
   "kuji_results_total", "kuji_rpc_requests_total", "kuji_log_lines_left_out_total", "process_start_time_seconds", "process_resident_memory_bytes", "process_open_fds", "process_max_fds"]);
 
@@ -14,6 +14,7 @@ export default function Operations() {
   const [status, setStatus] = useState(null);
   const [failure, fail] = useState(null);
   const [metrics, setMetrics] = useState(null);
+  const [cluster, setCluster] = useState(null);
   usePoll(async (signal) => {
     try {
       setStatus(await call("GetStatus", mayWhole() ? {} : { realm: app.realm }, { signal }));
@@ -25,10 +26,13 @@ export default function Operations() {
     if (!mayWhole()) return;
     setMetrics(metricsOf(await text("/metrics", { signal }), WANTED));
   }, 5000, [app.realm]);
+  usePoll(async (signal) => {
+    if (mayWhole() && offers("cluster")) setCluster(await call("ListNodes", {}, { signal, timeout: 10_000 }));
+  }, 10_000, []);
   return html`<div class="page"><${Head} title=${t("page.operations")}>${t("operations.text")}</${Head}>
     ${failure && html`<${Failed} failure=${failure} />`}
     ${!status && !failure && html`<p class="muted" aria-busy="true">${t("loading")}</p>`}
-    ${status && html`<${Server} status=${status} metrics=${metrics} /><${Realms} realms=${status.realms ?? []} metrics=${metrics} />`}
+    ${status && html`<${Server} status=${status} metrics=${metrics} />${cluster && html`<${Nodes} cluster=${cluster} />`}<${Realms} realms=${status.realms ?? []} metrics=${metrics} leaders=${cluster?.realms} />`}
     ${metrics && html`<${Refusals} metrics=${metrics} />`}
     <div class="cards two"><div class="stack"><${Slow} /><${Codes} /></div><div class="stack"><${Keys} /><${Verify} /></div></div></div>`;
 }
@@ -48,18 +52,34 @@ function Server({ status, metrics }) {
       <div><dt>${t("operations.cluster")}</dt><dd class="said">${offers("cluster") === null ? "–" : offers("cluster") ? t("yes") : t("no")}</dd></div></dl></section>`;
 }
 
-function Realms({ realms, metrics }) {
-  if (!realms.length) return html`<p class="empty">${t("operations.noRealms")}</p>`;
-  return html`<div class="cards">${realms.map((r) => html`<${Realm} key=${r.realm} r=${r} metrics=${metrics} />`)}</div>`;
+// Nodes are the servers of a cluster, as each describes itself.
+function Nodes({ cluster }) {
+  const { nodes = [], realms = [] } = cluster;
+  const lost = realms.filter((r) => !r.leader);
+  const state = (n) => n.state === "NODE_STATE_UNREACHABLE" ? "bad" : n.ready ? "good" : "warn";
+  return html`<section class="card" id="nodes"><h2>${t("operations.nodes", { cluster: cluster.cluster })}</h2>
+    ${lost.map((r) => html`<p class="note bad" key=${r.realm}>${t("operations.nobodyLeads", { realm: r.realm })}</p>`)}
+    <div class="table" tabindex="0" role="region" aria-label=${t("operations.cluster")}><table><thead><tr><th scope="col">${t("operations.node")}</th><th scope="col">${t("operations.state")}</th>
+      ${["leads", "behindBy", "stored", "free", "clockOff"].map((k) => html`<th scope="col" class="num" key=${k}>${t(`operations.${k}`)}</th>`)}<th scope="col">${t("operations.version")}</th></tr></thead>
+    <tbody>${nodes.map((n) => html`<tr key=${n.node}><th scope="row" class="break">${n.node}<span class="small muted" style=${{ display: "block" }}>${n.address}</span></th>
+      <td class="says"><span class=${`chip ${state(n)}`}>${word("node", n.state)}</span>${(n.why || n.behind) && html`<span class="small break" style=${{ display: "block" }}>${n.why || n.behind}</span>`}</td>
+      <td class="num">${num(n.leads ?? 0)}</td><td class="num">${num(n.lag ?? 0)}</td>
+      <td class="num">${n.storedBytes && n.storedBytes !== "0" ? bytes(n.storedBytes) : "–"}</td><td class="num">${n.freeBytes && n.freeBytes !== "0" ? bytes(n.freeBytes) : "–"}</td>
+      <td class="num">${n.clockMs === undefined ? "–" : `${dec(Number(n.clockMs) / 1000, 1)} s`}</td><td>${n.version || "–"}</td></tr>`)}</tbody></table></div></section>`;
 }
 
-function Realm({ r, metrics }) {
+function Realms({ realms, metrics, leaders }) {
+  if (!realms.length) return html`<p class="empty">${t("operations.noRealms")}</p>`;
+  return html`<div class="cards">${realms.map((r) => html`<${Realm} key=${r.realm} r=${r} metrics=${metrics} leader=${leaders?.find((l) => l.realm === r.realm)?.leader} />`)}</div>`;
+}
+
+function Realm({ r, metrics, leader }) {
   const drift = Number(r.clockUnixMs ?? 0) - Number(r.timeUnixMs ?? 0);
   const young = of(metrics, "kuji_realm_request_ids_young", r.realm);
   const limit = of(metrics, "kuji_realm_request_ids_limit", r.realm);
   const leads = of(metrics, "kuji_realm_leads", r.realm);
   const lag = of(metrics, "kuji_realm_history_lag", r.realm);
-  const snapshot = of(metrics, "kuji_realm_snapshot_position", r.realm);
+  const snapshot = Number(r.snapshotPosition ?? 0);
   const one = (label, value) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
   return html`<section class="card" data-realm=${r.realm}><div class="row apart"><h2 class="break">${r.realm}</h2>
       ${r.error ? html`<span class="chip bad">${t("operations.stopped")}</span>` : html`<span class="chip good"><span class="dot"></span>${leads === 0 ? t("operations.follows") : t("operations.healthy")}</span>`}</div>
@@ -72,14 +92,16 @@ function Realm({ r, metrics }) {
       ${one(t("operations.position"), num(r.position ?? 0))}${one(t("receipt.epoch"), num(r.epoch ?? 0))}${one(t("catalog.version"), num(r.catalogVersion ?? 0))}
       ${one(t("operations.players"), num(r.players ?? 0))}${one(t("operations.draws"), num(r.draws ?? 0))}${one(t("operations.events"), num(r.events ?? 0))}
       ${one(t("operations.failures"), num(r.failures ?? 0))}${one(t("operations.replays"), num(r.replays ?? 0))}
-      ${one(t("operations.logBytes"), bytes(r.logBytes))}${one(t("operations.pending"), bytes(r.pendingBytes))}
-      ${snapshot !== undefined && one(t("operations.snapshot"), snapshot ? html`${num(snapshot)} <small>${t("operations.behind", { n: num(Math.max(0, Number(r.position ?? 0) - snapshot)) })}</small>` : html`<small>${t("operations.noSnapshot")}</small>`)}
+      ${leader && one(t("operations.leader"), leader)}
+      ${r.logKeptBytes && r.logKeptBytes !== "0" && one(t("operations.logKept"), bytes(r.logKeptBytes))}${one(t("operations.logBytes"), bytes(r.logBytes))}${one(t("operations.pending"), bytes(r.pendingBytes))}
+      ${one(t("operations.snapshot"), snapshot ? html`${bytes(r.snapshotBytes ?? 0)} <small>${t("operations.snapshotAt", { position: num(snapshot), n: num(Math.max(0, Number(r.position ?? 0) - snapshot)) })}</small>` : html`<small>${t("operations.noSnapshot")}</small>`)}
+      ${!offers("cluster") && one(t("operations.backup"), Number(r.backupUnixMs ?? 0) > 0 ? html`<${Time} ms=${r.backupUnixMs} />` : html`<small>${t("operations.noBackup")}</small>`)}
       ${lag !== undefined && one(t("operations.historyLag"), num(lag))}
       ${of(metrics, "kuji_realm_feed_readers", r.realm) !== undefined && one(t("operations.feeds"), html`${num(of(metrics, "kuji_realm_feed_readers", r.realm))} <small>${t("operations.lag", { n: num(of(metrics, "kuji_realm_feed_lag", r.realm) ?? 0) })}</small>`)}
       ${one(t("operations.recovered"), html`${num(r.recoveredPosition ?? 0)} <small>${t("operations.replayed", { n: num(r.recoveredEvents ?? 0) })}</small>`)}
     </dl>
-    <div class="entry"><span class="small">${t("operations.ids")}</span><span class="small num">${limit ? t("operations.idsOf", { n: num(young ?? 0), all: num(limit), kept: num(r.requestIds ?? 0) }) : num(r.requestIds ?? 0)}</span>
-      ${limit > 0 && html`<${Bar} part=${limit - (young ?? 0)} whole=${limit} label=${t("operations.idsLeft", { n: num(limit - (young ?? 0)) })} />`}</div></section>`;
+    <div class="entry"><span class="small">${t("operations.ids")}</span><span class="small num">${limit ? t("operations.idsOf", { left: num(limit - (young ?? 0)), all: num(limit) }) : num(r.requestIds ?? 0)}</span>
+      ${limit > 0 && html`<${Bar} part=${limit - (young ?? 0)} whole=${limit} label=${t("operations.idsLeft", { n: num(limit - (young ?? 0)) })} /><span class="small muted whole">${t("operations.idsKept", { n: num(r.requestIds ?? 0) })}</span>`}</div></section>`;
 }
 
 function Refusals({ metrics }) {

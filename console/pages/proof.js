@@ -67,6 +67,7 @@ async function eventAt({ realm, position, index }, signal) {
   }
   return new Promise((done, fail) => {
     let stop = () => {};
+    let idle = 0;
     const end = (f, v) => { stop(); f(v); };
     signal.addEventListener("abort", () => end(fail, signal.reason), { once: true });
     stop = follow({ realm, from: position, pool: app.access?.pools?.[0] }, {
@@ -74,8 +75,11 @@ async function eventAt({ realm, position, index }, signal) {
         if (e.position === position && (e.index ?? 0) === index) end(done, e);
         else if (BigInt(e.position) > BigInt(position) || (e.index ?? 0) > index) end(done, null);
       },
+      idle() { if (++idle > 1) end(done, null); }, // the first time it says that it is connected
       state({ failure }) {
-        if (failure && failure.code !== "unreachable") end(failure.code === "not_found" ? done : fail, failure.code === "not_found" ? null : failure);
+        if (!failure || failure.code === "unreachable") return;
+        const beyond = failure.code === "not_found" || failure.code === "invalid_argument"; // the log ends before
+        end(beyond ? done : fail, beyond ? null : failure);
       },
     });
   });
