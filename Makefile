@@ -79,8 +79,8 @@ peers: ## the log, the sampler and player reads against their rivals, six times,
 	go tool -modfile=tools/go.mod benchstat -col /log bench/peers/peers.out
 
 .PHONY: packages
-packages: ## the packages of the clients (wheel, npm, jar) into dist, of what is installed here
-	clients/package.sh dist
+packages: ## the packages of the clients (wheel, npm, jar) into dist/clients, of what is installed here; after make release
+	clients/package.sh dist/clients
 
 .PHONY: sim
 sim: ## the simulator, the checkers and the crashes of real servers, as long as CI runs them
@@ -109,6 +109,7 @@ nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulato
 	dir=$$(mktemp -d) && (cd tools/release && go run . -repo ../.. -dist $$dir/dist -check) && rm -r $$dir
 	go generate ./... && git diff --exit-code
 	proto/check.sh
+	dir=$$(mktemp -d) && clients/install.sh $$dir python typescript java deno && clients/check.sh $$dir && rm -r $$dir
 	go test -race -count=1 -timeout 60m ./...
 	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -injections 1000 -idle 10000 -greed 16
 	go test -count=1 -timeout 30m -v ./internal/enginetest -run 'TestManyDue' -due 1000000

@@ -18,19 +18,25 @@ typescript() {
 	command -v node >/dev/null && command -v npm >/dev/null || { echo "no node or npm"; return 1; }
 	mkdir -p "$dir/typescript" &&
 		(cd "$here/typescript" && tar cf - --exclude node_modules --exclude build --exclude dist .) | tar xf - -C "$dir/typescript" &&
+		cp "$here/../LICENSE" "$dir/typescript/" &&
 		cd "$dir/typescript" && npm ci --silent --no-audit --no-fund && npm run --silent build
+}
+
+# For the suite in Deno, which plays with the TypeScript client as well.
+deno() {
+	command -v npm >/dev/null || { echo "no npm"; return 1; }
+	mkdir -p "$dir/deno" && cd "$dir/deno" && npm install --silent --no-audit --no-fund deno@2.9.6
 }
 
 java() {
 	command -v mvn >/dev/null && command -v javac >/dev/null || { echo "no mvn or JDK"; return 1; }
 	mkdir -p "$dir/java" "$dir/java-source" &&
-		(cd "$here/.." && tar cf - --exclude target clients/java proto) | tar xf - -C "$dir/java-source" &&
+		(cd "$here/.." && tar cf - --exclude target clients/java proto LICENSE) | tar xf - -C "$dir/java-source" &&
 		mvn -q -B -f "$dir/java-source/clients/java/pom.xml" -DskipTests package dependency:copy-dependencies -DoutputDirectory="$dir/java" &&
 		cp "$dir"/java-source/clients/java/target/*.jar "$dir/java/"
 }
 
 for language in ${*:-python typescript java}; do
-	[ -d "$here/$language" ] || continue
 	if (set -e; "$language") >"$dir/$language.log" 2>&1; then
 		echo "installed: $language"
 	else

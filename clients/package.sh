@@ -15,13 +15,18 @@ dir=$(cd "$dir" && pwd)
 SOURCE_DATE_EPOCH=$(git -C "$here" log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 if [ -d "$dir/python" ]; then
-	"$dir/python/bin/python" -m build --no-isolation --outdir "$dist" "$here/python" >/dev/null
+	source=$(mktemp -d)
+	(cd "$here/python" && tar cf - pyproject.toml README.md src tests) | tar xf - -C "$source"
+	cp "$here/../LICENSE" "$source/"
+	"$dir/python/bin/python" -m build --no-isolation --outdir "$dist" "$source" >/dev/null
+	rm -r "$source"
 fi
 if [ -d "$dir/typescript" ]; then
 	(cd "$dir/typescript" && npm pack --silent --pack-destination "$dist" >/dev/null)
 fi
 if [ -d "$dir/java" ]; then
-	cp "$dir"/java-source/clients/java/target/kuji-client-*[0-9].jar "$dist/"
+	cp "$dir"/java-source/clients/java/target/kuji-client-*[0-9].jar \
+		"$dir"/java-source/clients/java/target/kuji-client-*-sources.jar "$dist/"
 	cp "$dir"/java-source/clients/java/pom.xml "$dist/kuji-client.pom"
 fi
 cd "$dist"

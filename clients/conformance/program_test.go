@@ -36,6 +36,7 @@ var languages = []language{
 	{name: "python-async", command: installed("python", "bin/python", "clients/python/tests/program.py", "--async")},
 	{name: "typescript", command: installed("typescript", "node", "build/test/program.js")},
 	{name: "typescript-web", command: installed("typescript", "node", "build/test/program.js", "--web"), noDraws: true},
+	{name: "deno", command: deno, noDraws: true},
 	{name: "java", command: installed("java", "java", "", "-XX:TieredStopAtLevel=1", "dev.kuji.Conformance")},
 }
 
@@ -49,6 +50,19 @@ func goProgram(t *testing.T) ([]string, error) {
 		return nil, fmt.Errorf("%w\n%s", err, out)
 	}
 	return []string{bin}, nil
+}
+
+// deno runs the web client of TypeScript in Deno.
+func deno(t *testing.T) ([]string, error) {
+	web, err := installed("typescript", "node", "build/test/program.js", "--web")(t)
+	if err != nil {
+		return nil, err
+	}
+	bin := filepath.Join(os.Getenv("KUJI_CLIENTS"), "deno", "node_modules", ".bin", "deno")
+	if !exists(bin) {
+		return nil, fmt.Errorf("%w: clients/install.sh has not installed %s", errMissing, bin)
+	}
+	return append([]string{bin, "run", "--allow-all", "--quiet"}, web[1:]...), nil
 }
 
 // installed returns the command of a program below KUJI_CLIENTS/dir. A program that is not there is looked for

@@ -80,13 +80,13 @@ export interface Attempt {
   retryAfter: number;
 }
 
-/** Codes of Node and Deno that say that no connection was made. Browsers do not tell. */
+/** Codes of Node that say that no connection was made. Deno says it in words, and browsers do not tell. */
 const unsent = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
 
 /** Whether an error of fetch, or of a socket, says that nothing was sent. */
 export function notConnected(thrown: unknown): boolean {
   for (let e = thrown, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
-    if (unsent.has(String((e as { code?: unknown }).code))) {
+    if (unsent.has(String((e as { code?: unknown }).code)) || e.message.includes("client error (Connect)")) {
       return true;
     }
     if (e instanceof AggregateError && e.errors.length > 0 && e.errors.every(notConnected)) {
