@@ -24,8 +24,8 @@ type EpochView struct {
 	Seed       [32]byte // zero until it is revealed
 }
 
-// Get returns an epoch by its number. It reads the log near where the epoch began and where its seed was
-// revealed. CodeNotFound: no epoch has this number, or the log no longer has it. An engine in memory keeps
+// Get returns an epoch by its number. It reads the log near where the epoch and the next one began. After a
+// restart, it must read from the log's beginning to find an epoch before the snapshot. CodeNotFound: no epoch has this number, or the log no longer has it. An engine in memory keeps
 // no log, so it returns no seeds.
 func (v Epochs) Get(ctx context.Context, number uint64) (EpochView, error) {
 	w := v.r.w
@@ -39,7 +39,7 @@ func (v Epochs) Get(ctx context.Context, number uint64) (EpochView, error) {
 	if i := slices.IndexFunc(known, func(e ledger.Epoch) bool { return e.Number == number }); i >= 0 {
 		out.Position, out.Commitment = known[i].First, known[i].Commitment
 		out.Current, told = i == len(known)-1 && !known[i].Revealed, known[i].Revealed
-		if i < len(known)-1 {
+		if i < len(known)-1 && known[i+1].Number == number+1 { // a writer need not know all of them
 			next = known[i+1].First
 		}
 	} else if len(known) == 0 || number > known[len(known)-1].Number || number == 0 {
@@ -59,9 +59,9 @@ func (v Epochs) Get(ctx context.Context, number uint64) (EpochView, error) {
 	return out, w.settle(ctx, max(out.Position, out.Revealed))
 }
 
-// read fills in what the log has of an epoch. Of one that the writer knows, it reads only near where the
-// epoch began and where the next one did: there, nearly always, its seed was revealed. next is where the
-// next one began, 0 if nobody knows.
+// read fills in what the log has of an epoch. Of one that the writer knows, it reads near where the epoch
+// began, and on from where the next one did: there, nearly always, its seed was revealed. next is where the
+// next one began; 0: nobody knows, and it reads on from the epoch's begin.
 func (v Epochs) read(ctx context.Context, out *EpochView, next uint64, told bool) error {
 	if out.Position > 0 {
 		start, trimmed, err := v.from(ctx, out.Position)
@@ -80,7 +80,8 @@ func (v Epochs) read(ctx context.Context, out *EpochView, next uint64, told bool
 			return nil
 		}
 	}
-	// An epoch's end is the entry before the next one's begin. A later writer reveals it after its own begin.
+	// An epoch's end is the entry before the next one's begin. After a crash, a later writer reveals the seed
+	// after its own begin.
 	start, _, err := v.from(ctx, max(out.Position, next-min(next, 1)))
 	if err != nil {
 		return err

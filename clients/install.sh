@@ -22,7 +22,7 @@ typescript() {
 		cd "$dir/typescript" && npm ci --silent --no-audit --no-fund && npm run --silent build
 }
 
-# For the suite in Deno, which plays with the TypeScript client as well.
+# For the suite in Deno, which plays with the TypeScript client as well. By version, without a lock file.
 deno() {
 	command -v npm >/dev/null || { echo "no npm"; return 1; }
 	mkdir -p "$dir/deno" && cd "$dir/deno" && npm install --silent --no-audit --no-fund deno@2.9.6
@@ -37,6 +37,10 @@ java() {
 }
 
 for language in ${*:-python typescript java}; do
+	case $language in
+	python | typescript | java | deno) ;;
+	*) echo "no client is called $language: expected python, typescript, java or deno" >&2 && exit 2 ;;
+	esac
 	if (set -e; "$language") >"$dir/$language.log" 2>&1; then
 		echo "installed: $language"
 	else

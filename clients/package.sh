@@ -2,12 +2,15 @@
 # Builds the packages of the clients into a directory: clients/package.sh DIST [DIR]. DIR is what
 # clients/install.sh has made; without it, it is made for this. The same sources give the same bytes.
 set -eu
+source=
+trap 'rm -rf "$source"' EXIT
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1" && dist=$(cd "$1" && pwd)
+rm -f "$dist"/kuji-*.whl "$dist"/kuji-*.tar.gz "$dist"/kuji-client*
 dir=${2:-}
 if [ -z "$dir" ]; then
 	dir=$(mktemp -d)
-	trap 'rm -rf "$dir"' EXIT
+	trap 'rm -rf "$dir" "$source"' EXIT
 	"$here/install.sh" "$dir"
 fi
 dir=$(cd "$dir" && pwd)
@@ -19,7 +22,6 @@ if [ -d "$dir/python" ]; then
 	(cd "$here/python" && tar cf - pyproject.toml README.md src tests) | tar xf - -C "$source"
 	cp "$here/../LICENSE" "$source/"
 	"$dir/python/bin/python" -m build --no-isolation --outdir "$dist" "$source" >/dev/null
-	rm -r "$source"
 fi
 if [ -d "$dir/typescript" ]; then
 	(cd "$dir/typescript" && npm pack --silent --pack-destination "$dist" >/dev/null)
@@ -29,6 +31,9 @@ if [ -d "$dir/java" ]; then
 		"$dir"/java-source/clients/java/target/kuji-client-*-sources.jar "$dist/"
 	cp "$dir"/java-source/clients/java/pom.xml "$dist/kuji-client.pom"
 fi
+for language in python typescript java; do
+	[ -d "$dir/$language" ] || echo "left out: $language" >&2
+done
 cd "$dist"
 for file in kuji-*.whl kuji-*.tar.gz kuji-client-*.tgz kuji-client-*.jar; do
 	if [ -f "$file" ]; then sha256sum "$file"; fi

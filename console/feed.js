@@ -3,8 +3,9 @@
 import { authorization, failureOf, Failure } from "./api.js";
 
 // follow reads the feed until stop is called. It goes on from where it stood after a break. The
-// callbacks: event(e), each event; state({live, since, failure}), when that changes; idle(), if given, for
-// each message without an event: the first one, which says that the feed is there, and one every 10 seconds.
+// callbacks: event(e), each event; state({live, since, failure}), when that changes; idle(next), if given,
+// for each message without an event: the first one of a connection, and one every 10 seconds. The feed has
+// come up to the position next.
 export function follow({ realm, from, pool, player }, { event, state, idle }) {
   const end = new AbortController();
   let next = from; // where to go on: undefined is what comes from now on
@@ -33,7 +34,7 @@ export function follow({ realm, from, pool, player }, { event, state, idle }) {
         throw new Failure(code, why);
       }
       if (message.data !== undefined) event(JSON.parse(message.data));
-      else idle?.();
+      else idle?.(message.id);
     }, alive, end.signal);
     throw new Failure("unreachable", "");
   };

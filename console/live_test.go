@@ -248,7 +248,7 @@ func TestProof(t *testing.T) {
 	p.set("[name=receipt]", string(answer)+" ")
 	p.press("form .button.primary")
 	p.press("#again")
-	p.has("#belongs", "It does: computed in this page.")
+	p.has("#belongs", "Yes. This page computed it.")
 	if eval[string](p, "document.querySelector('#computed').innerText") != fmt.Sprintf("%x", got.GetResult().GetReceipt().GetCommitment()) {
 		t.Error("another commitment is shown than that of the receipt")
 	}
@@ -351,10 +351,11 @@ func TestCluster(t *testing.T) {
 	p := browse(t, s.address, view{360, 800, true, "Europe/Berlin"}, "/operations")
 	p.enter("watcher")
 	p.has("#nodes", "Cluster shop")
-	p.has("#nodes", "Nobody leads the realm jp")
+	p.has("#nodes", "No node that answered leads the realm jp")
 	p.has("#nodes", "it opens realm <b>x</b>")
 	p.has("#nodes", "connection refused")
 	p.has("#nodes", "unreachable")
+	p.has("#nodes", "serving")
 	p.has("#nodes", "1,234")
 	p.has("#nodes", "-1.5 s")
 	p.has("[data-realm=default]", "Leader n1")

@@ -65,7 +65,7 @@ func (h *events) Backup(ctx context.Context, req *kujiv1.BackupRequest, out *con
 	if err := h.feeds.Backup(ctx, r, &c.answer, req.GetFromCursor(), out.Send); err != nil {
 		return err
 	}
-	h.shares.realms.backedUp(r.Name(), began)
+	h.shares.realms.backedUp(r, began)
 	return nil
 }
 

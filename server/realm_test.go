@@ -2,9 +2,12 @@ package server_test
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -90,5 +93,47 @@ func TestClosedEngine(t *testing.T) {
 		if connect.CodeOf(err) != connect.CodeUnavailable || detail(t, err).GetReason() != kujiv1.Reason_REASON_CLOSED {
 			t.Errorf("%s: %v, want unavailable, closed", c.name, err)
 		}
+	}
+}
+
+// TestLastBackup: a backup counts once it was sent to its end, and until its realm is deleted.
+func TestLastBackup(t *testing.T) {
+	f := start(t, server.Options{})
+	admin := clients(t, f.url)[0].admin
+	last := func() int64 {
+		t.Helper()
+		if _, err := admin.CreateRealm(t.Context(), &kujiv1.CreateRealmRequest{Realm: "shop"}); err != nil {
+			t.Fatal(err)
+		}
+		st, err := admin.GetStatus(t.Context(), &kujiv1.GetStatusRequest{Realm: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.GetRealms()[0].GetBackupUnixMs()
+	}
+	if at := last(); at != 0 {
+		t.Errorf("a backup at %d, before there was one", at)
+	}
+	before := time.Now().UnixMilli()
+	stream, err := admin.Backup(t.Context(), &kujiv1.BackupRequest{Realm: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stream.Receive() {
+	}
+	if err := errors.Join(stream.Err(), stream.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if at := last(); at < before {
+		t.Errorf("the last backup was at %d, want %d or later", at, before)
+	}
+	if _, text := get(t, http.DefaultClient, f.url+"/metrics"); !strings.Contains(text, `kuji_realm_backup_timestamp_seconds{realm="shop"} 1`) {
+		t.Error("the metrics know of no backup")
+	}
+	if _, err := admin.DeleteRealm(t.Context(), &kujiv1.DeleteRealmRequest{Realm: "shop", Confirm: "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	if at := last(); at != 0 {
+		t.Errorf("a new realm of that name has a backup at %d", at)
 	}
 }

@@ -73,13 +73,13 @@ func (t *realms) add(r *kuji.Realm) {
 }
 
 // backedUp notes that a backup was sent to its end, with everything that the realm's log had when it began.
-func (t *realms) backedUp(name string, began time.Time) {
+func (t *realms) backedUp(r *kuji.Realm, began time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.backups == nil {
 		t.backups = map[string]time.Time{}
 	}
-	if _, open := t.byName[name]; open && began.After(t.backups[name]) {
+	if name := r.Name(); t.byName[name] == r && began.After(t.backups[name]) { // not deleted meanwhile
 		t.backups[name] = began
 	}
 }

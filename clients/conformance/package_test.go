@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestPackages builds the packages of the clients that are installed, twice. Both times they have the same
-// bytes, and the licence is in them.
+// TestPackages packs what was installed twice. Both times it gives the same bytes, and the licence is in
+// them. That compilers give the same twice is not tested here.
 func TestPackages(t *testing.T) {
 	installed := os.Getenv("KUJI_CLIENTS")
 	if installed == "" {

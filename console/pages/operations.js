@@ -27,12 +27,18 @@ export default function Operations() {
     setMetrics(metricsOf(await text("/metrics", { signal }), WANTED));
   }, 5000, [app.realm]);
   usePoll(async (signal) => {
-    if (mayWhole() && offers("cluster")) setCluster(await call("ListNodes", {}, { signal, timeout: 10_000 }));
+    if (!mayWhole() || !offers("cluster")) return;
+    try {
+      setCluster({ answer: await call("ListNodes", {}, { signal, timeout: 10_000 }) });
+    } catch (failure) {
+      if (!signal.aborted) setCluster({ failure });
+      throw failure;
+    }
   }, 10_000, []);
   return html`<div class="page"><${Head} title=${t("page.operations")}>${t("operations.text")}</${Head}>
     ${failure && html`<${Failed} failure=${failure} />`}
     ${!status && !failure && html`<p class="muted" aria-busy="true">${t("loading")}</p>`}
-    ${status && html`<${Server} status=${status} metrics=${metrics} />${cluster && html`<${Nodes} cluster=${cluster} />`}<${Realms} realms=${status.realms ?? []} metrics=${metrics} leaders=${cluster?.realms} />`}
+    ${status && html`<${Server} status=${status} metrics=${metrics} />${cluster?.failure && html`<${Failed} failure=${cluster.failure} />`}${cluster?.answer && html`<${Nodes} cluster=${cluster.answer} />`}<${Realms} realms=${status.realms ?? []} metrics=${metrics} leaders=${cluster?.answer?.realms} />`}
     ${metrics && html`<${Refusals} metrics=${metrics} />`}
     <div class="cards two"><div class="stack"><${Slow} /><${Codes} /></div><div class="stack"><${Keys} /><${Verify} /></div></div></div>`;
 }
@@ -56,13 +62,13 @@ function Server({ status, metrics }) {
 function Nodes({ cluster }) {
   const { nodes = [], realms = [] } = cluster;
   const lost = realms.filter((r) => !r.leader);
-  const state = (n) => n.state === "NODE_STATE_UNREACHABLE" ? "bad" : n.ready ? "good" : "warn";
+  const state = (n) => n.state === "NODE_STATE_UNREACHABLE" ? "bad" : n.ready && !n.why && !n.behind ? "good" : "warn";
   return html`<section class="card" id="nodes"><h2>${t("operations.nodes", { cluster: cluster.cluster })}</h2>
     ${lost.map((r) => html`<p class="note bad" key=${r.realm}>${t("operations.nobodyLeads", { realm: r.realm })}</p>`)}
     <div class="table" tabindex="0" role="region" aria-label=${t("operations.cluster")}><table><thead><tr><th scope="col">${t("operations.node")}</th><th scope="col">${t("operations.state")}</th>
       ${["leads", "behindBy", "stored", "free", "clockOff"].map((k) => html`<th scope="col" class="num" key=${k}>${t(`operations.${k}`)}</th>`)}<th scope="col">${t("operations.version")}</th></tr></thead>
     <tbody>${nodes.map((n) => html`<tr key=${n.node}><th scope="row" class="break">${n.node}<span class="small muted" style=${{ display: "block" }}>${n.address}</span></th>
-      <td class="says"><span class=${`chip ${state(n)}`}>${word("node", n.state)}</span>${(n.why || n.behind) && html`<span class="small break" style=${{ display: "block" }}>${n.why || n.behind}</span>`}</td>
+      <td class="says"><span class=${`chip ${state(n)}`}>${word("node", n.state)}</span>${[n.why, n.behind].map((why) => why && html`<span class="small break" style=${{ display: "block" }}>${why}</span>`)}</td>
       <td class="num">${num(n.leads ?? 0)}</td><td class="num">${num(n.lag ?? 0)}</td>
       <td class="num">${n.storedBytes && n.storedBytes !== "0" ? bytes(n.storedBytes) : "–"}</td><td class="num">${n.freeBytes && n.freeBytes !== "0" ? bytes(n.freeBytes) : "–"}</td>
       <td class="num">${n.clockMs === undefined ? "–" : `${dec(Number(n.clockMs) / 1000, 1)} s`}</td><td>${n.version || "–"}</td></tr>`)}</tbody></table></div></section>`;
@@ -84,7 +90,7 @@ function Realm({ r, metrics, leader }) {
   return html`<section class="card" data-realm=${r.realm}><div class="row apart"><h2 class="break">${r.realm}</h2>
       ${r.error ? html`<span class="chip bad">${t("operations.stopped")}</span>` : html`<span class="chip good"><span class="dot"></span>${leads === 0 ? t("operations.follows") : t("operations.healthy")}</span>`}</div>
     ${r.error && html`<p class="note bad">${r.error}</p>`}
-    ${Math.abs(drift) > 60_000 && html`<p class="note warn">${t("operations.clock", { seconds: num(Math.round(drift / 1000)) })}</p>`}
+    ${Math.abs(drift) > 60_000 && html`<p class="note warn">${t(drift > 0 ? "operations.clock" : "operations.clockBehind", { seconds: num(Math.round(Math.abs(drift) / 1000)) })}</p>`}
     ${of(metrics, "kuji_realm_snapshot_failed", r.realm) === 1 && html`<p class="note bad">${t("operations.snapshotFailed")}</p>`}
     ${of(metrics, "kuji_realm_history_down", r.realm) === 1 && html`<p class="note warn">${t("operations.historyDown")}</p>`}
     ${r.level !== r.newestLevel && html`<p class="note">${t("operations.level", { level: num(r.level ?? 0), newest: num(r.newestLevel ?? 0) })}</p>`}

@@ -75,8 +75,11 @@ async function eventAt({ realm, position, index }, signal) {
         if (e.position === position && (e.index ?? 0) === index) end(done, e);
         else if (BigInt(e.position) > BigInt(position) || (e.index ?? 0) > index) end(done, null);
       },
-      idle() { if (++idle > 1) end(done, null); }, // the first time it says that it is connected
-      state({ failure }) {
+      idle(next) { // the first message only says that it is connected, the second one that nothing came for 10 s
+        if (++idle > 1 || BigInt(next ?? 0) > BigInt(position)) end(done, null);
+      },
+      state({ live, failure }) {
+        if (!live) idle = 0;
         if (!failure || failure.code === "unreachable") return;
         const beyond = failure.code === "not_found" || failure.code === "invalid_argument"; // the log ends before
         end(beyond ? done : fail, beyond ? null : failure);

@@ -64,6 +64,28 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
+// TestEpochsForgotten: a writer that starts from a snapshot remembers only the epochs that it needs. The log
+// has the others, too.
+func TestEpochsForgotten(t *testing.T) {
+	disk := vfs.NewMem()
+	var receipts []kuji.Receipt
+	for range 5 {
+		e, r := open(t, "data", worldOptions{FS: disk})
+		receipts = append(receipts, do(t, r, kuji.Draw{Player: "ann", Pool: "free"}).Receipt)
+		snapshot(t, r)
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, r := open(t, "data", worldOptions{FS: disk})
+	for _, rc := range receipts {
+		v, err := kuji.EpochsOf(r).Get(t.Context(), rc.Epoch)
+		if err != nil || v.Commitment != rc.Commitment || v.Time == 0 || commitmentOf("test", rc.Epoch, v.Seed) != rc.Commitment {
+			t.Errorf("epoch %d: %+v, %v", rc.Epoch, v, err)
+		}
+	}
+}
+
 // TestEpochsOfATrimmedLog: a seed that the log still has is found without the epoch's beginning. What the
 // log no longer has is not found, and the present epoch always is.
 func TestEpochsOfATrimmedLog(t *testing.T) {

@@ -86,7 +86,7 @@ const unsent = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH"
 /** Whether an error of fetch, or of a socket, says that nothing was sent. */
 export function notConnected(thrown: unknown): boolean {
   for (let e = thrown, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
-    if (unsent.has(String((e as { code?: unknown }).code)) || e.message.includes("client error (Connect)")) {
+    if (unsent.has(String((e as { code?: unknown }).code)) || (thrown instanceof TypeError && e.message.includes("client error (Connect)"))) {
       return true;
     }
     if (e instanceof AggregateError && e.errors.length > 0 && e.errors.every(notConnected)) {

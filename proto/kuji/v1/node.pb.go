@@ -336,7 +336,7 @@ func (x *Node) GetFreeBytes() uint64 {
 type RealmLeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Realm string                 `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
-	// The node; empty: nobody leads it now.
+	// The node; empty: no node that answered leads it.
 	Leader string `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`
 	// As far as any node has come.
 	Position      uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`

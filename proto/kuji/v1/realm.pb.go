@@ -770,7 +770,8 @@ type RealmStatus struct {
 	// Position of the newest snapshot; 0: none.
 	SnapshotPosition uint64 `protobuf:"varint,44,opt,name=snapshot_position,json=snapshotPosition,proto3" json:"snapshot_position,omitempty"`
 	// When the last backup began that this server sent to its end, in Unix
-	// milliseconds; 0: none since the server started. It has all that the log had then.
+	// milliseconds; 0: none since the server started. With what the client had before,
+	// it has all that the log had then.
 	BackupUnixMs  int64 `protobuf:"varint,45,opt,name=backup_unix_ms,json=backupUnixMs,proto3" json:"backup_unix_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

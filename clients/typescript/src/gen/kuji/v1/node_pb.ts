@@ -171,7 +171,7 @@ export type RealmLeader = Message<"kuji.v1.RealmLeader"> & {
   realm: string;
 
   /**
-   * The node; empty: nobody leads it now.
+   * The node; empty: no node that answered leads it.
    *
    * @generated from field: string leader = 2;
    */

@@ -494,7 +494,8 @@ export type RealmStatus = Message<"kuji.v1.RealmStatus"> & {
 
   /**
    * When the last backup began that this server sent to its end, in Unix
-   * milliseconds; 0: none since the server started. It has all that the log had then.
+   * milliseconds; 0: none since the server started. With what the client had before,
+   * it has all that the log had then.
    *
    * @generated from field: int64 backup_unix_ms = 45;
    */
