@@ -5,7 +5,7 @@ import { html, useEffect, useMemo, useRef, useState } from "./dom.js";
 import { Failure, call, newId, send } from "./api.js";
 import { num, t, word } from "./i18n.js";
 import { app, may, named, names } from "./store.js";
-import { Dialog, Failed, Field, Stacks, StatusChip, Thing, Time, link } from "./ui.js";
+import { Dialog, Failed, Field, Stacks, StatusChip, Subject, Thing, Time, link } from "./ui.js";
 
 const MOST = 2n ** 53n - 1n;
 const whole = (text, least, most = MOST) => /^\d{1,16}$/.test(text ?? "") && BigInt(text) >= least && BigInt(text) <= most;
@@ -244,7 +244,7 @@ export function Receipt({ result, id }) {
   const r = result.receipt ?? {};
   return html`<div class="stack">
     <p class="row"><${StatusChip} status=${result.status} />${result.replayed && html`<span class="chip">${t("act.replayed")}</span>`}
-      ${result.subject && html`<span class="break">${result.subject}</span>`}</p>
+      ${result.subject && html`<${Subject} id=${result.subject} />`}</p>
     ${result.beyond?.length > 0 && html`<p class="note warn">${result.beyond.map((b, i) => html`${i > 0 && "; "}<${Stacks} items=${[b]} />: ${word("how", b.how)}`)}</p>`}
     <dl class="pairs small">
       <dt>${t("receipt.id")}</dt><dd><code class="break">${id}</code></dd>

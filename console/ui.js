@@ -85,6 +85,12 @@ export function Thing({ kind = "items", id, plain }) {
     !plain && d.name !== id && html` <span class="id" dir="auto">${id}</span>`}`;
 }
 
+// Subject is what a status is about: a pool, an item or another id, with its name if it has one.
+export function Subject({ id }) {
+  const kind = ["pools", "items", "counters", "quests"].find((k) => named(k, id).name !== id) ?? "items";
+  return html`<${Thing} kind=${kind} id=${id} />`;
+}
+
 // Picture is the icon of a thing, if it has one that a page may load.
 export function Picture({ kind, id }) {
   const { icon } = named(kind, id);

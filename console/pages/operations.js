@@ -67,11 +67,11 @@ function Nodes({ cluster }) {
     ${lost.map((r) => html`<p class="note bad" key=${r.realm}>${t("operations.nobodyLeads", { realm: r.realm })}</p>`)}
     <div class="table" tabindex="0" role="region" aria-label=${t("operations.cluster")}><table><thead><tr><th scope="col">${t("operations.node")}</th><th scope="col">${t("operations.state")}</th>
       ${["leads", "behindBy", "stored", "free", "clockOff"].map((k) => html`<th scope="col" class="num" key=${k}>${t(`operations.${k}`)}</th>`)}<th scope="col">${t("operations.version")}</th></tr></thead>
-    <tbody>${nodes.map((n) => html`<tr key=${n.node}><th scope="row" class="break">${n.node}<span class="small muted" style=${{ display: "block" }}>${n.address}</span></th>
+    <tbody>${nodes.map((n) => html`<tr key=${n.node}><th scope="row" class="break says">${n.node}<span class="small muted" style=${{ display: "block" }}>${n.address}</span></th>
       <td class="says"><span class=${`chip ${state(n)}`}>${word("node", n.state)}</span>${[n.why, n.behind].map((why) => why && html`<span class="small break" style=${{ display: "block" }}>${why}</span>`)}</td>
       <td class="num">${num(n.leads ?? 0)}</td><td class="num">${num(n.lag ?? 0)}</td>
       <td class="num">${n.storedBytes && n.storedBytes !== "0" ? bytes(n.storedBytes) : "–"}</td><td class="num">${n.freeBytes && n.freeBytes !== "0" ? bytes(n.freeBytes) : "–"}</td>
-      <td class="num">${n.clockMs === undefined ? "–" : `${dec(Number(n.clockMs) / 1000, 1)} s`}</td><td>${n.version || "–"}</td></tr>`)}</tbody></table></div></section>`;
+      <td class="num">${n.clockMs === undefined ? "–" : `${dec(Number(n.clockMs) / 1000, 1)} s`}</td><td class="small break">${n.version || "–"}</td></tr>`)}</tbody></table></div></section>`;
 }
 
 function Realms({ realms, metrics, leaders }) {
@@ -95,7 +95,7 @@ function Realm({ r, metrics, leader }) {
     ${of(metrics, "kuji_realm_history_down", r.realm) === 1 && html`<p class="note warn">${t("operations.historyDown")}</p>`}
     ${r.level !== r.newestLevel && html`<p class="note">${t("operations.level", { level: num(r.level ?? 0), newest: num(r.newestLevel ?? 0) })}</p>`}
     <dl class="stats">
-      ${one(t("operations.position"), num(r.position ?? 0))}${one(t("receipt.epoch"), num(r.epoch ?? 0))}${one(t("catalog.version"), num(r.catalogVersion ?? 0))}
+      ${one(t("operations.position"), num(r.position ?? 0))}${one(t("receipt.epoch"), num(r.epoch ?? 0))}${one(t("receipt.catalog"), num(r.catalogVersion ?? 0))}
       ${one(t("operations.players"), num(r.players ?? 0))}${one(t("operations.draws"), num(r.draws ?? 0))}${one(t("operations.events"), num(r.events ?? 0))}
       ${one(t("operations.failures"), num(r.failures ?? 0))}${one(t("operations.replays"), num(r.replays ?? 0))}
       ${leader && one(t("operations.leader"), leader)}

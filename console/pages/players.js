@@ -4,7 +4,7 @@ import { Failure, call } from "../api.js";
 import { dec, num, percent, t, word } from "../i18n.js";
 import { app, named, names, offers } from "../store.js";
 import { ActionDialog, allowed } from "../actions.js";
-import { EntryName, Head, Loading, NotOffered, PlayerLink, Stacks, StatusChip, Thing, Time, link, useLoad } from "../ui.js";
+import { EntryName, Head, Loading, NotOffered, PlayerLink, Stacks, StatusChip, Subject, Thing, Time, link, useLoad } from "../ui.js";
 
 export default function Players({ rest }) {
   const [id] = rest;
@@ -126,7 +126,7 @@ async function oddsOf(request, signal) {
 function OddsTable({ odds, entries, pool }) {
   const several = (odds.count ?? 1) > 1;
   return html`<div class="stack">
-    ${odds.status !== "STATUS_OK" && html`<p class="note warn">${t("odds.wouldFail")} <${StatusChip} status=${odds.status} /> ${odds.subject}</p>`}
+    ${odds.status !== "STATUS_OK" && html`<p class="note warn">${t("odds.wouldFail")} <${StatusChip} status=${odds.status} /> ${odds.subject && html`<${Subject} id=${odds.subject} />`}</p>`}
     <div class="table" tabindex="0" role="region" aria-label=${t("odds.now")}><table><thead><tr><th scope="col">${t("entry")}</th><th scope="col" class="num">${several ? t("odds.average") : t("odds.chance")}</th><th scope="col" class="num">${t("odds.exact")}</th></tr></thead>
       <tbody>${(odds.outcomes ?? []).slice(0, 200).map((o) => {
         const f = (several ? o.expected : o.chance) ?? {};
