@@ -42,9 +42,9 @@ func TestContract(t *testing.T) {
 		t.Error("a draw can be sent from the page of the API")
 	}
 	p.visit("/contract/type/constructor")
-	p.has("main", "No call has this name.")
+	p.has("main", "No call or type has this name.")
 	p.visit("/contract/call/nothing")
-	p.has("main", "No call has this name.")
+	p.has("main", "No call or type has this name.")
 }
 
 // TestNoSuchPage: an address that names no page leads to the first one, also if JavaScript knows the name.
