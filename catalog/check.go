@@ -27,10 +27,12 @@ func (c *Catalog) check(fresh bool) error {
 // report takes the faults of a check, and knows where in the catalog the check is.
 type report struct {
 	log
-	send     func(at *log, onKey bool, message string) // takes a fault at the present path; onKey: of the last key itself
-	line     func(at []step) int                       // the line of a place in the source; nil: there is no source
-	language string                                    // of texts that name none; empty: not known
-	there    [len(referred)]map[string]bool            // ids that can be referred to, by index in referred; nil: any
+	send func(at *log, onKey bool, message string) // takes a fault at the present path; onKey: of the last key itself
+	line func(at []step) int                       // the line of a place in the source; nil: there is no source
+	// unreadable reports whether something at a place of the source could not be read; nil: there is no source.
+	unreadable func(at []step) bool
+	language   string                         // of texts that name none; empty: not known
+	there      [len(referred)]map[string]bool // ids that can be referred to, by index in referred; nil: any
 }
 
 // check is one pass over a compiled catalog, for [Parse] and [Decode] alike, so that no damaged log brings

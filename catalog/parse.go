@@ -64,6 +64,11 @@ func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
 		n, _ := locate(root, at, true)
 		return n.Line
 	}
+	rest.unreadable = func(at []step) bool {
+		_, r.here = locate(root, at, true)
+		defer func() { r.here = nil }()
+		return r.covers()
+	}
 	rest.run()
 	return c
 }

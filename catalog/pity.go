@@ -243,6 +243,11 @@ func (k *report) lineOf(at ...step) string {
 	return fmt.Sprintf(" (line %d)", k.line(append(slices.Clone(k.here[:2]), at...))) // pools, and the pool
 }
 
+// unread reports whether something in the pool could not be read, so that what follows from it is no mistake.
+func (k *report) unread(at ...step) bool {
+	return k.unreadable != nil && k.unreadable(append(slices.Clone(k.here[:2]), at...))
+}
+
 // groupOdds returns the entries and groups of p, and whether they can be drawn.
 func (p *Pool) groupOdds() map[string]bool {
 	odds := map[string]bool{}
@@ -276,7 +281,7 @@ func (k *pityCheck) group(of []string, inherited bool) {
 			k.leave()
 		}
 	}
-	if !drawable {
+	if !drawable && !k.unread(step{key: "entries"}) {
 		k.faultOnKey("expected an entry with a weight above 0 in the group, found none")
 	}
 }
