@@ -5,9 +5,12 @@ import { num, percent, t, word } from "../i18n.js";
 import { app, forget, loadNames, may, notePool } from "../store.js";
 import { diff, folded } from "../diff.js";
 import { Simulation } from "../simulation.js";
+import { Editor, placeOf } from "../editor.js";
 import { Copy, Failed, Field, Head, Loading, More, NotOffered, Picture, Stacks, Thing, Time, download, link, useApp, useLoad } from "../ui.js";
 
 const TABS = ["inForce", "new", "proposals", "versions", "compare"];
+// The catalogs of the package examples, which the server has beside these pages.
+const EXAMPLES = ["gacha-banner", "instant-win", "box-raffle", "boxes", "drop-table", "collection", "bottle-caps", "campaign", "quests", "season", "farm", "rounds"];
 const draft = { yaml: "", realm: "" }; // survives a look at another page
 
 const toText = (base64) => new TextDecoder().decode(Uint8Array.from(atob(base64 ?? ""), (c) => c.charCodeAt(0)));
@@ -35,7 +38,7 @@ export default function Catalog({ rest }) {
 function InForce() {
   const load = useLoad((signal) => call("GetCatalog", { realm: app.realm, itemLimit: 10000 }, { signal }), []);
   const [shown, setShown] = useState(50);
-  return html`<${Loading} load=${load}>${(c) => !c.version ? html`<p class="empty">${t("catalog.none")}</p>` : html`
+  return html`<${Loading} load=${load}>${(c) => !c.version ? html`<${None} />` : html`
     <section class="card" id="catalog"><div class="row apart top-aligned"><h2>${c.name || t("catalog.unnamed")}</h2><${Source} version=${c.version} /></div>
       <dl class="stats"><div><dt>${t("catalog.version")}</dt><dd>${num(c.version)}</dd></div><div><dt>${t("catalog.items")}</dt><dd>${num(c.itemCount ?? 0)}</dd></div>
         <div><dt>${t("catalog.pools")}</dt><dd>${num(c.pools?.length ?? 0)}</dd></div><div><dt>${t("catalog.place")}</dt><dd><a href=${link("proof", c.position, "0")}>${num(c.position)}</a></dd></div></dl>
@@ -44,6 +47,12 @@ function InForce() {
     <section class="card"><h2>${t("catalog.items")}</h2><div class="table" tabindex="0" role="region" aria-label=${t("catalog.items")}><table><thead><tr><th scope="col">${t("act.item")}</th><th scope="col">${t("catalog.kind")}</th><th scope="col" class="num">${t("catalog.most")}</th></tr></thead>
       <tbody>${(c.items ?? []).slice(0, shown).map((i) => html`<tr key=${i.id}><th scope="row"><span class="row"><${Picture} kind="items" id=${i.id} /><span><${Thing} id=${i.id} /></span></span></th><td>${word("itemKind", i.kind)}${i.family && html` <span class="chip">${i.family}</span>`}</td><td class="num">${i.most && i.most !== "0" ? num(i.most) : "–"}</td></tr>`)}</tbody></table></div>
       <${More} shown=${shown} all=${c.items?.length ?? 0} more=${() => setShown(shown + 200)} /></section>`}</${Loading}>`;
+}
+
+// None says that there is no catalog, and leads whoever may make one to the page that does.
+function None() {
+  return html`<div class="empty" id="no-catalog"><p>${t("catalog.none")}</p>${(may("admin") || may("propose")) && html`<p>${t("catalog.noneText")}</p>
+    <p><a class="button primary" href=${link("catalog", "new")}>${t("catalog.makeFirst")}</a></p>`}</div>`;
 }
 
 function Source({ version }) {
@@ -118,6 +127,8 @@ function New() {
       set({ ...state, busy: false, failure });
     }
   };
+  const inForce = useLoad((signal) => call("GetCatalog", { realm: app.realm, itemLimit: 1 }, { signal }), []);
+  const none = inForce.data !== undefined && (inForce.data.version ?? "0") === "0";
   const file = async (e) => { if (e.target.files[0]) edit(await e.target.files[0].text()); };
 
   if (state.step === "done") {
@@ -126,9 +137,10 @@ function New() {
   }
   const warnings = (state.plan?.changes ?? []).filter((c) => c.warning);
   return html`<section class="card"><h2>${t("catalog.new")}</h2>
-      <div class="row"><label class="field"><span>${t("catalog.file")}</span><input type="file" name="file" accept=".yaml,.yml,application/yaml,text/yaml" onChange=${file} /></label>
-        <button class="button" type="button" name="load" onClick=${() => exported("0").then((c) => edit(c.text), (failure) => set({ step: "edit", failure }))}>${t("catalog.beginWith")}</button></div>
-      <${Field} label=${t("catalog.source")}><textarea class="code" name="yaml" rows="16" spellcheck="false" autocomplete="off" ref=${box} value=${yaml} onInput=${(e) => edit(e.target.value)}></textarea></${Field}>
+      <div class="row" style=${{ alignItems: "end" }}><label class="field"><span>${t("catalog.file")}</span><input type="file" name="file" accept=".yaml,.yml,application/yaml,text/yaml" onChange=${file} /></label>
+        <button class="button" type="button" name="load" disabled=${none} title=${none ? t("catalog.none") : undefined} onClick=${() => exported("0").then((c) => edit(c.text), (failure) => set({ step: "edit", failure }))}>${t("catalog.beginWith")}</button>
+        <${Example} use=${edit} fail=${(failure) => set({ step: "edit", failure })} /></div>
+      <${Editor} label=${t("catalog.source")} name="yaml" box=${box} value=${yaml} bad=${faultsOf(state.failure).map((v) => v.line)} change=${edit} />
       ${state.failure && html`<${Faults} failure=${state.failure} yaml=${yaml} box=${box} />`}
       <div class="row"><button class="button primary" type="button" name="check" disabled=${!yaml.trim() || state.busy} onClick=${check}>${t("catalog.check")}</button>
         ${state.busy && html`<span class="muted" aria-busy="true">${t("loading")}</span>`}</div></section>
@@ -143,22 +155,36 @@ function New() {
           ${may("propose") && html`<button class="button" type="button" name="propose" disabled=${state.busy || !reason.trim()} onClick=${() => finish("ProposeCatalog")}>${t("catalog.propose")}</button>`}</div></section>`}`}`;
 }
 
+// Example fills the box with a catalog that works.
+function Example({ use, fail }) {
+  const [name, choose] = useState(EXAMPLES[0]);
+  const get = () => fetch(`examples/${name}.yaml`).then((r) => (r.ok ? r.text() : Promise.reject(new Error())))
+    .then(use, () => fail(new Failure("unreachable", "")));
+  return html`<span class="row" style=${{ alignItems: "end", flexWrap: "nowrap", maxWidth: "100%" }}><label class="field"><span>${t("catalog.example")}</span>
+    <select name="example" value=${name} onChange=${(e) => choose(e.target.value)}>${EXAMPLES.map((one) => html`<option key=${one} value=${one}>${t(`example.${one}`)}</option>`)}</select></label>
+    <button class="button" type="button" name="use-example" onClick=${get}>${t("catalog.useExample")}</button></span>`;
+}
+
+const faultsOf = (failure) => (failure instanceof Failure ? failure.violations.filter((v) => v.line) : []);
+
 // Faults says what is wrong with a catalog, and shows the lines.
 function Faults({ failure, yaml, box }) {
-  const faults = failure instanceof Failure ? failure.violations.filter((v) => v.line) : [];
+  const faults = faultsOf(failure);
   if (!faults.length) return html`<${Failed} failure=${failure} />`;
   const lines = yaml.split("\n");
+  const at = (v) => placeOf(lines[v.line - 1] ?? "", v.column ?? 1);
   const go = (v) => {
-    let at = 0;
-    for (let i = 0; i < v.line - 1; i++) at += lines[i].length + 1;
+    const [from, to] = at(v);
+    const before = lines.slice(0, v.line - 1).reduce((n, l) => n + l.length + 1, 0);
     box.current.focus();
-    box.current.setSelectionRange(at + Math.max(0, (v.column ?? 1) - 1), at + (lines[v.line - 1] ?? "").length);
+    box.current.setSelectionRange(before + from, before + to);
+    box.current.scrollTop = (v.line - 4) * (box.current.scrollHeight / lines.length);
   };
   return html`<div class="note bad" role="alert" id="faults"><p><strong>${t("catalog.faults", { n: num(faults.length) })}</strong></p><ul class="list">${faults.map((v) => {
     const line = lines[v.line - 1] ?? "";
-    const column = Math.max(0, (v.column ?? 1) - 1);
+    const [from, to] = at(v);
     return html`<li><button class="button quiet" type="button" onClick=${() => go(v)}>${t("catalog.lineColumn", { line: num(v.line), column: num(v.column ?? 0) })}</button> <span class="break">${v.description}</span>
-      <div class="at-fault" tabindex="0" role="region" aria-label=${t("catalog.lineColumn", { line: v.line, column: v.column ?? 0 })}>${line.slice(0, column)}<mark>${line.slice(column) || " "}</mark></div></li>`;
+      <div class="at-fault" tabindex="0" role="region" aria-label=${t("catalog.lineColumn", { line: v.line, column: v.column ?? 0 })}>${line.slice(0, from)}<mark>${line.slice(from, to) || " "}</mark>${line.slice(to)}</div></li>`;
   })}</ul></div>`;
 }
 
@@ -229,7 +255,7 @@ function Versions({ version }) {
     draft.yaml = (await exported(v)).text;
     location.hash = link("catalog", "new");
   };
-  return html`<section class="card"><h2>${t("catalog.versions")}</h2><${Loading} load=${load}>${({ catalogs = [], oldest }) => catalogs.length === 0 ? html`<p class="muted">${t("catalog.none")}</p>` : html`
+  return html`<section class="card"><h2>${t("catalog.versions")}</h2><${Loading} load=${load}>${({ catalogs = [], oldest }) => catalogs.length === 0 ? html`<${None} />` : html`
     <div class="table" tabindex="0" role="region" aria-label=${t("catalog.versions")}><table><thead><tr><th scope="col">${t("catalog.version")}</th><th scope="col">${t("why.when")}</th><th scope="col">${t("why.who")}</th><th scope="col"><span class="vh">${t("player.actions")}</span></th></tr></thead>
       <tbody>${catalogs.map((c, i) => html`<tr key=${c.version}><th scope="row">${num(c.version)}</th><td><${Time} ms=${c.timeUnixMs} /><span class="small muted" style=${{ display: "block" }}>${c.name} · ${t("catalog.sizes", { items: num(c.items ?? 0), pools: num(c.pools ?? 0) })}</span></td>
         <td><strong class="break">${c.by || "–"}</strong><span class="small break" style=${{ display: "block" }}>${c.reason}</span></td>

@@ -1,0 +1,51 @@
+package console_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// views are the widths that a page is looked at in.
+func views(t *testing.T, f func(t *testing.T, v view, what string)) {
+	for _, v := range []view{{360, 800, true, "Europe/Berlin"}, {768, 1000, false, "Europe/Berlin"}, {1280, 900, false, "Europe/Berlin"}, {1280, 900, true, "Europe/Berlin"}} {
+		if *looks == "" && v.width == 1280 && v.dark {
+			continue // for eyes
+		}
+		f(t, v, fmt.Sprintf("%d-%s", v.width, map[bool]string{false: "light", true: "dark"}[v.dark]))
+	}
+}
+
+// TestFirstCatalog: where no catalog is in force, the page leads to a new one, which can start from an
+// example, and mistakes are marked where they are.
+func TestFirstCatalog(t *testing.T) {
+	t.Parallel()
+	s := open(t, false, nil)
+	views(t, func(t *testing.T, v view, what string) {
+		p := browse(t, s.address, v, "/catalog")
+		p.has("#no-catalog", "No catalog is in force yet.")
+		p.accessible("no catalog " + what)
+		p.look("catalog-none-" + what)
+		p.press("#no-catalog a.primary")
+		p.until("document.querySelector('[name=load]').disabled")
+		p.set("[name=example]", "gacha-banner")
+		p.press("[name=use-example]")
+		p.until("document.querySelector('[name=yaml]').value.includes('Lantern Festival')")
+		// A line of the text and its number stand at the same height, also further down.
+		p.until(`(() => { const box = document.querySelector(".editor textarea"), lines = box.value.split("\n").length;
+			box.scrollTop = 400;
+			const gutter = document.querySelector(".gutter > div");
+			return gutter.innerText.trim().split("\n").length === lines && gutter.style.transform === "translateY(-400px)" &&
+				Math.abs(gutter.getBoundingClientRect().height - box.scrollHeight + 2 * parseFloat(getComputedStyle(box).paddingTop)) < 25; })()`)
+		p.look("catalog-new-" + what)
+		p.fits("new " + what)
+		p.set("[name=yaml]", "kuji: 1\nitems:\n  gem: {kind: diamond, name: Gem}\n  魚: {kind: \"a fish, big\"}\n")
+		p.press("[name=check]")
+		p.until(`[...document.querySelectorAll("#faults mark")].map((m) => m.innerText).join("|").startsWith("diamond|")`)
+		p.until(`[...document.querySelectorAll(".gutter b")].map((m) => m.innerText).join()  === "3,4"`)
+		p.press("#faults button")
+		p.until(`(() => { const box = document.activeElement; return box.value.slice(box.selectionStart, box.selectionEnd) === "diamond"; })()`)
+		p.accessible("faults " + what)
+		p.fits("faults " + what)
+		p.look("catalog-faults-" + what)
+	})
+}
