@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	_ "embed"
 	"fmt"
 	"testing"
 )
@@ -47,5 +48,36 @@ func TestFirstCatalog(t *testing.T) {
 		p.accessible("faults " + what)
 		p.fits("faults " + what)
 		p.look("catalog-faults-" + what)
+	})
+}
+
+// treasure is a catalog with little stock, below a pool that players draw from.
+//
+//go:embed testdata/treasure.yaml
+var treasure string
+
+// TestSimulation: the pools and items of the catalog that was pasted can be chosen by name, the report explains
+// itself, and small numbers are not 0.
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	address := serve(t)
+	views(t, func(t *testing.T, v view, what string) {
+		p := browse(t, address, v, "/catalog/new")
+		p.set("[name=yaml]", treasure)
+		p.press("[name=check]")
+		p.until(`[...document.querySelectorAll("[name=sim-pool] option")].map((o) => o.innerText).join("|") === "The shore (shore)"`)
+		p.until(`[...document.querySelectorAll("[name=sim-until] option")].map((o) => o.innerText).join("|") === "Nobody stops early|Trident of the sea (trident)|Old chest (chest)|Shell (shell)"`)
+		p.set("[name=sim-until]", "trident")
+		p.press("[name=simulate]")
+		p.has("#simulated", "What it costs: Trident of the sea")
+		p.has("#got", "4 of 1,000 players got it. The others count as more than all of these; “–” depends on them.")
+		p.has("#simulated td", "0.00004008")
+		p.has("#simulated", "All players share the stock")
+		p.has("#simulated", "Wanted: base odds, at full stock")
+		p.has("#simulated", "The wreck")
+		p.until("document.querySelectorAll('#simulated .plot canvas').length === 2")
+		p.accessible("simulation " + what)
+		p.fits("simulation " + what)
+		p.look("simulation-" + what)
 	})
 }

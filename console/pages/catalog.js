@@ -1,7 +1,7 @@
 // Catalog: what is in force, a new one with its plan and simulation, versions and what differs.
 import { html, useRef, useState } from "../dom.js";
 import { Failure, call, send } from "../api.js";
-import { num, percent, t, word } from "../i18n.js";
+import { current, num, percent, t, word } from "../i18n.js";
 import { app, forget, loadNames, may, notePool } from "../store.js";
 import { diff, folded } from "../diff.js";
 import { Simulation } from "../simulation.js";
@@ -107,8 +107,8 @@ function New() {
     set({ step: "edit", busy: true });
     try {
       const expectedVersion = (await call("GetCatalog", { realm: app.realm, itemLimit: 1 })).version ?? "0";
-      const { plan } = await call("ApplyCatalog", { realm: app.realm, yaml: toBase64(yaml), dryRun: true, expectedVersion }, { timeout: 120_000 });
-      set({ step: "plan", plan: plan ?? {}, expectedVersion });
+      const { plan, outline } = await call("ApplyCatalog", { realm: app.realm, yaml: toBase64(yaml), dryRun: true, expectedVersion, language: current() }, { timeout: 120_000 });
+      set({ step: "plan", plan: plan ?? {}, outline, expectedVersion });
     } catch (failure) {
       // A key that may only propose gets the plan with the proposal.
       if (failure.code === "permission_denied" && may("propose")) set({ step: "plan", plan: null, expectedVersion: (await call("GetCatalog", { realm: app.realm, itemLimit: 1 })).version ?? "0" });
@@ -145,7 +145,7 @@ function New() {
       <div class="row"><button class="button primary" type="button" name="check" disabled=${!yaml.trim() || state.busy} onClick=${check}>${t("catalog.check")}</button>
         ${state.busy && html`<span class="muted" aria-busy="true">${t("loading")}</span>`}</div></section>
     ${state.step === "plan" && html`${state.plan ? html`<${Plan} plan=${state.plan} />` : html`<section class="card"><p class="note">${t("catalog.planLater")}</p></section>`}
-      <${Simulation} yaml=${() => toBase64(yaml)} />
+      <${Simulation} yaml=${() => toBase64(yaml)} outline=${state.outline} />
       ${!state.plan?.unchanged && html`<section class="card" id="decide"><h2>${t("catalog.decide")}</h2>
         <${Field} label=${t("act.reason")} hint=${t("act.reasonHint")}><input name="reason" maxlength="1024" autocomplete="off" value=${reason} onInput=${(e) => setReason(e.target.value)} /></${Field}>
         ${warnings.length > 0 && html`<label class="check"><input type="checkbox" name="accept" checked=${accepted} onChange=${(e) => accept(e.target.checked)} />${t("catalog.acceptWarnings", { n: num(warnings.length) })}</label>`}
