@@ -3,6 +3,7 @@ package console_test
 import (
 	_ "embed"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -75,9 +76,63 @@ func TestSimulation(t *testing.T) {
 		p.has("#simulated", "All players share the stock")
 		p.has("#simulated", "Wanted: base odds, at full stock")
 		p.has("#simulated", "The wreck")
+		p.has("#simulated td", "99.99%")
 		p.until("document.querySelectorAll('#simulated .plot canvas').length === 2")
 		p.accessible("simulation " + what)
 		p.fits("simulation " + what)
-		p.look("simulation-" + what)
+		p.look("treasure-" + what)
+	})
+}
+
+// TestFirstPlan: the plan of a first catalog shows what it has, with odds; to decide needs no scrolling past it.
+func TestFirstPlan(t *testing.T) {
+	t.Parallel()
+	s := open(t, false, nil)
+	views(t, func(t *testing.T, v view, what string) {
+		p := browse(t, s.address, v, "/catalog/new")
+		p.set("[name=example]", "gacha-banner")
+		p.press("[name=use-example]")
+		p.until("document.querySelector('[name=yaml]').value.includes('Lantern Festival')")
+		p.press("[name=check]")
+		p.has("#plan", "This is the first catalog.")
+		p.has("#plan tbody tr", "five-star 1 draw from Five stars 0.6%")
+		p.press("[data-planned=four-star] summary")
+		p.has("[data-planned=four-star] tbody tr", "20%")
+		p.has("#decide", "It becomes version 1.")
+		p.until("!document.querySelector('#plan').innerText.includes('→')")
+		if high := eval[float64](p, "document.querySelector('#decide').getBoundingClientRect().top - document.querySelector('#plan').getBoundingClientRect().top"); high > 2000 {
+			t.Errorf("%s: the plan is %v px high", what, high)
+		}
+		p.accessible("first plan " + what)
+		p.fits("first plan " + what)
+		p.look("plan-first-" + what)
+		// The box raffle has tickets instead of weights, and drop tables have chances.
+		p.set("[name=example]", "box-raffle")
+		p.press("[name=use-example]")
+		p.until("document.querySelector('[name=yaml]').value.includes('Harvest Moon')")
+		p.press("[name=check]")
+		p.has("#plan tbody tr", "35%")
+	})
+}
+
+// TestPlanOfChange: a plan has what differs once, and sentences only for more.
+func TestPlanOfChange(t *testing.T) {
+	t.Parallel()
+	s := open(t, false, festival)
+	changed := strings.Replace(strings.Replace(string(festival), "weight: 80", "weight: 60", 1), "stock: 60", "stock: 90", 1)
+	views(t, func(t *testing.T, v view, what string) {
+		p := browse(t, s.address, v, "/catalog/new")
+		p.set("[name=yaml]", changed)
+		p.press("[name=check]")
+		p.has("#plan", "80% → 75%")
+		p.has("#plan", "60 of 60 left before, 90 of 90 after")
+		if text := eval[string](p, "document.querySelector('#plan').innerText"); strings.Contains(text, "instead of") || strings.Contains(text, "more") {
+			t.Errorf("%s: the plan repeats itself:\n%s", what, text)
+		}
+		p.until("new Set([...document.querySelectorAll('#plan .to')].map((e) => Math.round(e.getBoundingClientRect().left))).size === 1")
+		p.until("document.querySelector('#decide').compareDocumentPosition(document.querySelector('#simulation')) === Node.DOCUMENT_POSITION_FOLLOWING")
+		p.accessible("plan " + what)
+		p.fits("plan " + what)
+		p.look("plan-change-" + what)
 	})
 }

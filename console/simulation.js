@@ -12,6 +12,9 @@ const MOST_OPTIONS = 500; // of a list that is shown whole
 // few writes a number that can be small, so that it is not 0: with four digits that count.
 const few = (n) => (n >= 1000 ? dec(n, 0) : new Intl.NumberFormat(current(), { maximumSignificantDigits: 4 }).format(n));
 
+// chance is percent, but only what is certain is 100 %.
+const chance = (x) => (x > 0.999 && x < 1 ? new Intl.NumberFormat(current(), { style: "percent", maximumSignificantDigits: 6 }).format(x) : percent(x));
+
 // called returns what finds the name of a thing of the catalog that was checked, or else of the one in force.
 export function called(outline) {
   const found = { items: new Map((outline?.items ?? []).map((i) => [i.id, i.display?.name || i.name])), pools: new Map((outline?.pools ?? []).map((p) => [p.id, p.display?.name])) };
@@ -91,8 +94,8 @@ function Odds({ odds, pool, name, change, why }) {
       const wanted = o.longRun ?? o.wanted ?? 0;
       const top = Math.max(o.high ?? 0, wanted, 1e-12) * 1.15;
       const at = (x) => `${Math.min(100, (x / top) * 100)}%`;
-      const text = t("pools.bandFrom", { low: percent(o.low ?? 0), high: percent(o.high ?? 0) });
-      return html`<tr key=${`${o.pool}/${o.entry}`}><th scope="row" class="break"><${Entry} e=${o} pool=${pool} name=${name} /></th><td class="num">${percent(o.wanted ?? 0)}</td>${long && html`<td class="num">${o.longRun === undefined ? "–" : percent(o.longRun)}</td>`}<td class="num">${percent(o.seen ?? 0)}</td>
+      const text = t("pools.bandFrom", { low: chance(o.low ?? 0), high: chance(o.high ?? 0) });
+      return html`<tr key=${`${o.pool}/${o.entry}`}><th scope="row" class="break"><${Entry} e=${o} pool=${pool} name=${name} /></th><td class="num">${chance(o.wanted ?? 0)}</td>${long && html`<td class="num">${o.longRun === undefined ? "–" : chance(o.longRun)}</td>`}<td class="num">${chance(o.seen ?? 0)}</td>
         <td style=${{ minWidth: "7rem" }}><span class="band" role="img" aria-label=${text} title=${text}><i style=${{ left: at(o.low ?? 0), width: `${(((o.high ?? 0) - (o.low ?? 0)) / top) * 100}%` }}></i><b style=${{ left: at(wanted) }}></b></span></td></tr>`;
     })}</tbody></table></div>
     <ul class="small muted notes"><li>${t(change ? "simulation.wantedText" : "simulation.wantedAll")}</li>${long && html`<li>${t("simulation.longRunText")}</li>`}${why && html`<li>${t("simulation.noLongRun", { why })}</li>`}<li>${t("simulation.bandText")}</li></ul>`;
