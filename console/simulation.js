@@ -12,8 +12,8 @@ const MOST_OPTIONS = 500; // of a list that is shown whole
 // few writes a number that can be small, so that it is not 0: with four digits that count.
 const few = (n) => (n >= 1000 ? dec(n, 0) : new Intl.NumberFormat(current(), { maximumSignificantDigits: 4 }).format(n));
 
-// chance is percent, but only what is certain is 100 %.
-const chance = (x) => (x > 0.999 && x < 1 ? new Intl.NumberFormat(current(), { style: "percent", maximumSignificantDigits: 6 }).format(x) : percent(x));
+// chance writes one as percent does, but only what is certain is 100 %.
+export const chance = (x) => (x > 0.999 && x < 1 ? new Intl.NumberFormat(current(), { style: "percent", maximumSignificantDigits: 6 }).format(x) : percent(x));
 
 // called returns what finds the name of a thing of the catalog that was checked, or else of the one in force.
 export function called(outline) {

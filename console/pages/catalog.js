@@ -4,7 +4,7 @@ import { Failure, call, send } from "../api.js";
 import { current, num, percent, t, word } from "../i18n.js";
 import { app, forget, loadNames, may, notePool } from "../store.js";
 import { diff, folded } from "../diff.js";
-import { Simulation, called } from "../simulation.js";
+import { Simulation, called, chance } from "../simulation.js";
 import { Editor, placeOf } from "../editor.js";
 import { Copy, Failed, Field, Head, Loading, More, NotOffered, Picture, Stacks, Thing, Time, download, link, useApp, useLoad } from "../ui.js";
 
@@ -258,11 +258,11 @@ function PlannedPool({ label, settings, entries, name }) {
   const rules = settings.filter((s) => !SHOWN.includes(s.name) && s.name !== "mode");
   const weight = (e) => Number((mode === "raffle" ? get(e.settings, "stock") : get(e.settings, "weight")) ?? 0) || 0;
   const sum = entries.reduce((n, e) => n + weight(e), 0);
-  const chance = (e) => (mode === "each" ? Number(get(e.settings, "chance") ?? 0) / 100 : sum > 0 ? weight(e) / sum : 0);
+  const of = (e) => (mode === "each" ? Number(get(e.settings, "chance") ?? 0) / 100 : sum > 0 ? weight(e) / sum : 0);
   return html`<div class="stack"><p class="small muted">${word("mode", `POOL_MODE_${mode.toUpperCase()}`)}</p>
     <div class="table" tabindex="0" role="region" aria-label=${label}><table><thead><tr><th scope="col">${t("entry")}</th><th scope="col">${t("catalog.gives")}</th><th scope="col" class="num">${t("odds.chance")}</th><th scope="col" class="num">${t("simulation.stockOf")}</th></tr></thead>
       <tbody>${entries.slice(0, shown).map((e) => html`<tr key=${e.entry}><th scope="row" class="break">${e.entry}${get(e.settings, "group") && html` <span class="chip">${get(e.settings, "group")}</span>`}</th><td class="break">${given(get(e.settings, "reward"), name)}</td>
-        <td class="num">${chance(e) > 0 ? percent(chance(e)) : "–"}</td><td class="num">${e.after?.unlimited ? "∞" : num(e.after?.stock ?? 0)}</td></tr>`)}</tbody></table></div>
+        <td class="num">${of(e) > 0 ? chance(of(e)) : "–"}</td><td class="num">${e.after?.unlimited ? "∞" : num(e.after?.stock ?? 0)}</td></tr>`)}</tbody></table></div>
     <${More} shown=${shown} all=${entries.length} more=${() => setShown(shown + 200)} />
     ${rules.length > 0 && html`<${Settings} all=${rules} label=${label} />`}</div>`;
 }
