@@ -2,8 +2,9 @@
 // static files. The pages do everything through the public API, with a key that the user gives. So
 // the files give nobody any rights.
 //
-// No answer of this package depends on a realm, a key or a request's body. The package may import
-// nothing of the project. If a page needs something that the API lacks, the API gets an RPC.
+// No answer of this package depends on a realm, a key or a request's body. The package imports nothing
+// of the project but the example catalogs, which it serves as files. If a page needs something that the
+// API lacks, the API gets an RPC.
 package console
 
 import (
@@ -16,6 +17,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/kuji-dev/kuji/examples"
 )
 
 // Path is where a server serves the console.
@@ -44,26 +47,33 @@ var kinds = map[string]string{
 	".js":   "text/javascript; charset=utf-8",
 	".json": "application/json",
 	".svg":  "image/svg+xml",
+	".yaml": "application/yaml",
 }
 
 // Handler answers requests for Path and below. It takes GET and HEAD.
 func Handler() http.Handler {
 	h := handler{}
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+	h.add("", files)
+	h.add("examples", examples.Files)
+	return h
+}
+
+// add serves the files of from below a folder.
+func (h handler) add(folder string, from embed.FS) {
+	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || kinds[path.Ext(name)] == "" {
 			return err
 		}
-		data, err := files.ReadFile(name)
+		data, err := from.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		h[name] = newFile(kinds[path.Ext(name)], data)
+		h[path.Join(folder, name)] = newFile(kinds[path.Ext(name)], data)
 		return nil
 	})
 	if err != nil {
 		panic(err) // the files are part of the program
 	}
-	return h
 }
 
 func newFile(kind string, data []byte) *file {

@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/console"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -68,7 +69,13 @@ func TestHandler(t *testing.T) {
 	if w := get(t, "main.js", "Accept-Encoding", "gzip;q=0"); w.Header().Get("Content-Encoding") != "" {
 		t.Errorf("gzipped: %v", w.Header())
 	}
-	for _, name := range []string{"nothing.js", "console.go", "vendor/README.md", "vendor/preact.LICENSE", "../console/main.js", "testdata/festival.yaml", "pages"} {
+	for _, e := range regexp.MustCompile(`"([a-z-]+)"`).FindAllStringSubmatch(regexp.MustCompile(`const EXAMPLES = (.*)`).FindString(sources(t)["pages/catalog.js"]), -1) {
+		w := get(t, "examples/"+e[1]+".yaml")
+		if _, err := catalog.Parse(w.Body.Bytes()); err != nil || w.Header().Get("Content-Type") != "application/yaml" || w.Header().Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: %d %v %v", e[1], w.Code, err, w.Header())
+		}
+	}
+	for _, name := range []string{"examples/examples.go", "examples/web/index.html", "nothing.js", "console.go", "vendor/README.md", "vendor/preact.LICENSE", "../console/main.js", "testdata/festival.yaml", "pages"} {
 		if w := get(t, name); w.Code != 404 || w.Header().Get("Content-Security-Policy") == "" {
 			t.Errorf("%s: %d %v", name, w.Code, w.Header())
 		}

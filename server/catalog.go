@@ -116,6 +116,13 @@ func (h catalogs) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalogRequ
 		if in := plan.Version - 1; expected && !plan.Unchanged && in != over {
 			return nil, &kuji.Error{Code: kuji.CodeConflict, Field: "version", Message: fmt.Sprintf("version %d is in force, not %d", in, over)}
 		}
+		if req.GetLanguage() != "" {
+			show, err := message.NewShower(c, req.GetLanguage())
+			if err != nil {
+				return nil, err
+			}
+			out.Outline = show.Outline()
+		}
 		return out, nil
 	}
 	o := kuji.ApplyOptions{Note: noteOf(ctx, req)}

@@ -1,13 +1,16 @@
 // Catalog: what is in force, a new one with its plan and simulation, versions and what differs.
 import { html, useRef, useState } from "../dom.js";
 import { Failure, call, send } from "../api.js";
-import { num, percent, t, word } from "../i18n.js";
+import { current, num, percent, t, word } from "../i18n.js";
 import { app, forget, loadNames, may, notePool } from "../store.js";
 import { diff, folded } from "../diff.js";
-import { Simulation } from "../simulation.js";
+import { Simulation, called, chance } from "../simulation.js";
+import { Editor, placeOf } from "../editor.js";
 import { Copy, Failed, Field, Head, Loading, More, NotOffered, Picture, Stacks, Thing, Time, download, link, useApp, useLoad } from "../ui.js";
 
 const TABS = ["inForce", "new", "proposals", "versions", "compare"];
+// The catalogs of the package examples, which the server has beside these pages.
+const EXAMPLES = ["gacha-banner", "instant-win", "box-raffle", "boxes", "drop-table", "collection", "bottle-caps", "campaign", "quests", "season", "farm", "rounds"];
 const draft = { yaml: "", realm: "" }; // survives a look at another page
 
 const toText = (base64) => new TextDecoder().decode(Uint8Array.from(atob(base64 ?? ""), (c) => c.charCodeAt(0)));
@@ -35,7 +38,7 @@ export default function Catalog({ rest }) {
 function InForce() {
   const load = useLoad((signal) => call("GetCatalog", { realm: app.realm, itemLimit: 10000 }, { signal }), []);
   const [shown, setShown] = useState(50);
-  return html`<${Loading} load=${load}>${(c) => !c.version ? html`<p class="empty">${t("catalog.none")}</p>` : html`
+  return html`<${Loading} load=${load}>${(c) => !c.version ? html`<${None} />` : html`
     <section class="card" id="catalog"><div class="row apart top-aligned"><h2>${c.name || t("catalog.unnamed")}</h2><${Source} version=${c.version} /></div>
       <dl class="stats"><div><dt>${t("catalog.version")}</dt><dd>${num(c.version)}</dd></div><div><dt>${t("catalog.items")}</dt><dd>${num(c.itemCount ?? 0)}</dd></div>
         <div><dt>${t("catalog.pools")}</dt><dd>${num(c.pools?.length ?? 0)}</dd></div><div><dt>${t("catalog.place")}</dt><dd><a href=${link("proof", c.position, "0")}>${num(c.position)}</a></dd></div></dl>
@@ -44,6 +47,12 @@ function InForce() {
     <section class="card"><h2>${t("catalog.items")}</h2><div class="table" tabindex="0" role="region" aria-label=${t("catalog.items")}><table><thead><tr><th scope="col">${t("act.item")}</th><th scope="col">${t("catalog.kind")}</th><th scope="col" class="num">${t("catalog.most")}</th></tr></thead>
       <tbody>${(c.items ?? []).slice(0, shown).map((i) => html`<tr key=${i.id}><th scope="row"><span class="row"><${Picture} kind="items" id=${i.id} /><span><${Thing} id=${i.id} /></span></span></th><td>${word("itemKind", i.kind)}${i.family && html` <span class="chip">${i.family}</span>`}</td><td class="num">${i.most && i.most !== "0" ? num(i.most) : "–"}</td></tr>`)}</tbody></table></div>
       <${More} shown=${shown} all=${c.items?.length ?? 0} more=${() => setShown(shown + 200)} /></section>`}</${Loading}>`;
+}
+
+// None says that there is no catalog, and leads whoever may make one to the page that does.
+function None() {
+  return html`<div class="empty" id="no-catalog"><p>${t("catalog.none")}</p>${(may("admin") || may("propose")) && html`<p>${t("catalog.noneText")}</p>
+    <p><a class="button primary" href=${link("catalog", "new")}>${t("catalog.makeFirst")}</a></p>`}</div>`;
 }
 
 function Source({ version }) {
@@ -98,8 +107,8 @@ function New() {
     set({ step: "edit", busy: true });
     try {
       const expectedVersion = (await call("GetCatalog", { realm: app.realm, itemLimit: 1 })).version ?? "0";
-      const { plan } = await call("ApplyCatalog", { realm: app.realm, yaml: toBase64(yaml), dryRun: true, expectedVersion }, { timeout: 120_000 });
-      set({ step: "plan", plan: plan ?? {}, expectedVersion });
+      const { plan, outline } = await call("ApplyCatalog", { realm: app.realm, yaml: toBase64(yaml), dryRun: true, expectedVersion, language: current() }, { timeout: 120_000 });
+      set({ step: "plan", plan: plan ?? {}, outline, expectedVersion });
     } catch (failure) {
       // A key that may only propose gets the plan with the proposal.
       if (failure.code === "permission_denied" && may("propose")) set({ step: "plan", plan: null, expectedVersion: (await call("GetCatalog", { realm: app.realm, itemLimit: 1 })).version ?? "0" });
@@ -118,6 +127,8 @@ function New() {
       set({ ...state, busy: false, failure });
     }
   };
+  const inForce = useLoad((signal) => call("GetCatalog", { realm: app.realm, itemLimit: 1 }, { signal }), []);
+  const none = inForce.data !== undefined && (inForce.data.version ?? "0") === "0";
   const file = async (e) => { if (e.target.files[0]) edit(await e.target.files[0].text()); };
 
   if (state.step === "done") {
@@ -126,59 +137,145 @@ function New() {
   }
   const warnings = (state.plan?.changes ?? []).filter((c) => c.warning);
   return html`<section class="card"><h2>${t("catalog.new")}</h2>
-      <div class="row"><label class="field"><span>${t("catalog.file")}</span><input type="file" name="file" accept=".yaml,.yml,application/yaml,text/yaml" onChange=${file} /></label>
-        <button class="button" type="button" name="load" onClick=${() => exported("0").then((c) => edit(c.text), (failure) => set({ step: "edit", failure }))}>${t("catalog.beginWith")}</button></div>
-      <${Field} label=${t("catalog.source")}><textarea class="code" name="yaml" rows="16" spellcheck="false" autocomplete="off" ref=${box} value=${yaml} onInput=${(e) => edit(e.target.value)}></textarea></${Field}>
+      <div class="row" style=${{ alignItems: "end" }}><label class="field"><span>${t("catalog.file")}</span><input type="file" name="file" accept=".yaml,.yml,application/yaml,text/yaml" onChange=${file} /></label>
+        <button class="button" type="button" name="load" disabled=${none} title=${none ? t("catalog.none") : undefined} onClick=${() => exported("0").then((c) => edit(c.text), (failure) => set({ step: "edit", failure }))}>${t("catalog.beginWith")}</button>
+        <${Example} use=${edit} fail=${(failure) => set({ step: "edit", failure })} /></div>
+      <${Editor} label=${t("catalog.source")} name="yaml" box=${box} value=${yaml} bad=${faultsOf(state.failure).map((v) => v.line)} change=${edit} />
       ${state.failure && html`<${Faults} failure=${state.failure} yaml=${yaml} box=${box} />`}
       <div class="row"><button class="button primary" type="button" name="check" disabled=${!yaml.trim() || state.busy} onClick=${check}>${t("catalog.check")}</button>
         ${state.busy && html`<span class="muted" aria-busy="true">${t("loading")}</span>`}</div></section>
-    ${state.step === "plan" && html`${state.plan ? html`<${Plan} plan=${state.plan} />` : html`<section class="card"><p class="note">${t("catalog.planLater")}</p></section>`}
-      <${Simulation} yaml=${() => toBase64(yaml)} />
+    ${state.step === "plan" && html`${state.plan ? html`<${Plan} plan=${state.plan} outline=${state.outline} />` : html`<section class="card"><p class="note">${t("catalog.planLater")}</p></section>`}
       ${!state.plan?.unchanged && html`<section class="card" id="decide"><h2>${t("catalog.decide")}</h2>
         <${Field} label=${t("act.reason")} hint=${t("act.reasonHint")}><input name="reason" maxlength="1024" autocomplete="off" value=${reason} onInput=${(e) => setReason(e.target.value)} /></${Field}>
         ${warnings.length > 0 && html`<label class="check"><input type="checkbox" name="accept" checked=${accepted} onChange=${(e) => accept(e.target.checked)} />${t("catalog.acceptWarnings", { n: num(warnings.length) })}</label>`}
         ${state.failure && html`<${Failed} failure=${state.failure} />`}
-        <p class="small muted">${t("catalog.effect", { from: num(state.expectedVersion), to: num(state.plan?.version ?? BigInt(state.expectedVersion) + 1n) })}</p>
+        <p class="small muted">${state.expectedVersion === "0" ? t("catalog.effectFirst") : t("catalog.effect", { from: num(state.expectedVersion), to: num(state.plan?.version ?? BigInt(state.expectedVersion) + 1n) })}</p>
         <div class="row">${may("admin") && html`<button class="button primary" type="button" name="apply" disabled=${state.busy || !reason.trim() || (warnings.length > 0 && !accepted)} onClick=${() => finish("ApplyCatalog")}>${t("catalog.apply")}</button>`}
-          ${may("propose") && html`<button class="button" type="button" name="propose" disabled=${state.busy || !reason.trim()} onClick=${() => finish("ProposeCatalog")}>${t("catalog.propose")}</button>`}</div></section>`}`}`;
+          ${may("propose") && html`<button class="button" type="button" name="propose" disabled=${state.busy || !reason.trim()} onClick=${() => finish("ProposeCatalog")}>${t("catalog.propose")}</button>`}</div></section>`}
+      <${Simulation} yaml=${() => toBase64(yaml)} outline=${state.outline} />`}`;
 }
+
+// Example fills the box with a catalog that works.
+function Example({ use, fail }) {
+  const [name, choose] = useState(EXAMPLES[0]);
+  const get = () => fetch(`examples/${name}.yaml`).then((r) => (r.ok ? r.text() : Promise.reject(new Error())))
+    .then(use, () => fail(new Failure("unreachable", "")));
+  return html`<span class="row" style=${{ alignItems: "end", flexWrap: "nowrap", maxWidth: "100%" }}><label class="field"><span>${t("catalog.example")}</span>
+    <select name="example" value=${name} onChange=${(e) => choose(e.target.value)}>${EXAMPLES.map((one) => html`<option key=${one} value=${one}>${t(`example.${one}`)}</option>`)}</select></label>
+    <button class="button" type="button" name="use-example" onClick=${get}>${t("catalog.useExample")}</button></span>`;
+}
+
+const faultsOf = (failure) => (failure instanceof Failure ? failure.violations.filter((v) => v.line) : []);
 
 // Faults says what is wrong with a catalog, and shows the lines.
 function Faults({ failure, yaml, box }) {
-  const faults = failure instanceof Failure ? failure.violations.filter((v) => v.line) : [];
+  const faults = faultsOf(failure);
   if (!faults.length) return html`<${Failed} failure=${failure} />`;
   const lines = yaml.split("\n");
+  const at = (v) => placeOf(lines[v.line - 1] ?? "", v.column ?? 1);
   const go = (v) => {
-    let at = 0;
-    for (let i = 0; i < v.line - 1; i++) at += lines[i].length + 1;
+    const [from, to] = at(v);
+    const before = lines.slice(0, v.line - 1).reduce((n, l) => n + l.length + 1, 0);
     box.current.focus();
-    box.current.setSelectionRange(at + Math.max(0, (v.column ?? 1) - 1), at + (lines[v.line - 1] ?? "").length);
+    box.current.setSelectionRange(before + from, before + to);
+    box.current.scrollTop = (v.line - 4) * (box.current.scrollHeight / lines.length);
   };
   return html`<div class="note bad" role="alert" id="faults"><p><strong>${t("catalog.faults", { n: num(faults.length) })}</strong></p><ul class="list">${faults.map((v) => {
     const line = lines[v.line - 1] ?? "";
-    const column = Math.max(0, (v.column ?? 1) - 1);
+    const [from, to] = at(v);
     return html`<li><button class="button quiet" type="button" onClick=${() => go(v)}>${t("catalog.lineColumn", { line: num(v.line), column: num(v.column ?? 0) })}</button> <span class="break">${v.description}</span>
-      <div class="at-fault" tabindex="0" role="region" aria-label=${t("catalog.lineColumn", { line: v.line, column: v.column ?? 0 })}>${line.slice(0, column)}<mark>${line.slice(column) || " "}</mark></div></li>`;
+      <div class="at-fault" tabindex="0" role="region" aria-label=${t("catalog.lineColumn", { line: v.line, column: v.column ?? 0 })}>${line.slice(0, from)}<mark>${line.slice(from, to) || " "}</mark>${line.slice(to)}</div></li>`;
   })}</ul></div>`;
 }
 
 const SIGNS = { ADDED: ["+", "added"], REMOVED: ["−", "removed"], CHANGED: ["~", "changed"], NOTICE: ["!", "changed"] };
+const MANY = 12; // changes: more are folded
 
-export function Plan({ plan }) {
-  const [shown, setShown] = useState(60);
+// kindOf returns what a change is of, and what becomes of it: ["POOL", "ADDED"].
+const kindOf = (c) => (c.kind ?? "").replace("CHANGE_KIND_", "").split("_");
+
+export function Plan({ plan, outline }) {
   if (plan.unchanged) return html`<section class="card"><p class="note">${t("catalog.unchanged", { version: num(plan.version ?? 0) })}</p></section>`;
   const changes = plan.changes ?? [];
   const warnings = changes.filter((c) => c.warning);
-  return html`<section class="card" id="plan"><div class="row apart"><h2>${t("catalog.plan")}</h2><span class="row">${warnings.length > 0 && html`<span class="chip warn">${t("catalog.warnings", { n: num(warnings.length) })}</span>`}<span class="chip">${t("catalog.changes", { n: num(changes.length) })}</span></span></div>
-    ${warnings.map((c) => html`<p class="note warn"><strong class="break">${c.id}${c.entry && ` / ${c.entry}`}</strong> ${c.warning}</p>`)}
-    <div>${changes.slice(0, shown).map((c) => {
-      const [sign, kind] = SIGNS[c.kind?.split("_").at(-1)] ?? ["·", ""];
-      return html`<div class=${`change ${kind}`}><span class="sign" aria-hidden="true">${sign}</span><div style=${{ minWidth: 0 }}><span class="break">${c.text}</span>
-        ${c.settings?.length > 0 && html`<div class="table" tabindex="0" role="region" aria-label=${c.text}><table><tbody>${c.settings.map((s) => html`<tr><th scope="row" class="break">${s.name}</th><td class="num muted">${s.before || "–"}</td><td class="num">→</td><td class="num"><strong>${s.after || "–"}</strong></td></tr>`)}</tbody></table></div>`}
-        ${c.drawn && c.drawn !== "0" && html`<span class="small muted">${t("catalog.drawnSoFar", { n: num(c.drawn) })}</span>`}</div></div>`;
-    })}</div>
-    <${More} shown=${shown} all=${changes.length} more=${() => setShown(shown + 200)} />
+  const first = plan.version === "1";
+  return html`<section class="card" id="plan"><div class="row apart"><h2>${t("catalog.plan")}</h2><span class="row">${warnings.length > 0 && html`<span class="chip warn">${t("catalog.warnings", { n: num(warnings.length) })}</span>`}${!first && html`<span class="chip">${t("catalog.changes", { n: num(changes.length) })}</span>`}</span></div>
+    ${warnings.slice(0, MANY).map((c) => html`<${Warning} c=${c} />`)}
+    ${warnings.length > MANY && html`<details><summary>${t("catalog.moreWarnings", { n: num(warnings.length - MANY) })}</summary><div class="stack">${warnings.slice(MANY).map((c) => html`<${Warning} c=${c} />`)}</div></details>`}
+    ${first ? html`<${FirstPlan} changes=${changes} outline=${outline} />` : changes.length <= MANY ? html`<${Changes} changes=${changes} />`
+      : html`<details><summary>${t("catalog.allChanges", { n: num(changes.length) })}</summary><${Changes} changes=${changes} /></details>`}
     ${plan.kept > 0 && html`<p class="small muted">${t("catalog.kept", { n: num(plan.kept) })}</p>`}</section>`;
+}
+
+const Warning = ({ c }) => html`<p class="note warn"><strong class="break">${c.id}${c.entry && ` / ${c.entry}`}</strong> ${c.warning}</p>`;
+
+// Changes has a block for each change: what it is of, a table of what differs, and what the table does not say.
+function Changes({ changes }) {
+  const [shown, setShown] = useState(60);
+  return html`<div>${changes.slice(0, shown).map((c) => {
+    const [of, what] = [kindOf(c)[0], kindOf(c).at(-1)];
+    const [sign, kind] = SIGNS[what] ?? ["·", ""];
+    // The server's sentence begins with what the table has: "pool box, entry b: stock 1 instead of 60; 3 drawn already".
+    const told = c.settings?.length > 0 && what === "CHANGED" && of !== "REALM";
+    const more = told ? c.text.split("; ").slice(1).join("; ") : "";
+    return html`<div class=${`change ${kind}`}><span class="sign" aria-hidden="true">${sign}</span><div style=${{ minWidth: 0 }}><span class="break">${told ? c.text.split(": ")[0] : c.text}</span>
+      ${c.settings?.length > 0 && html`<${Settings} all=${c.settings} label=${c.text} />`}
+      ${more ? html`<span class="small muted break">${more}</span>` : c.drawn && c.drawn !== "0" && html`<span class="small muted">${t("catalog.drawnSoFar", { n: num(c.drawn) })}</span>`}</div></div>`;
+  })}</div><${More} shown=${shown} all=${changes.length} more=${() => setShown(shown + 200)} />`;
+}
+
+// Settings is a table of settings, whose columns are where those of all others are. What was added or removed has one
+// value.
+function Settings({ all, label }) {
+  const both = all.some((s) => s.before && s.after);
+  return html`<table class="settings" aria-label=${label}><tbody>${all.map((s) => html`<tr><th scope="row" class="break">${s.name}</th>${both ? html`<td class="muted break was">${s.before || "–"}</td><td class="to">→</td><td class="break"><strong>${s.after || "–"}</strong></td>`
+    : html`<td colspan="3" class="break">${s.after || s.before}</td>`}</tr>`)}</tbody></table>`;
+}
+
+const SHOWN = ["name", "description", "rarity", "metadata", "icon"]; // displays, which are no rules
+
+// FirstPlan shows what a first catalog has, as nothing changes by it.
+function FirstPlan({ changes, outline }) {
+  const name = called(outline);
+  const of = (kind) => changes.filter((c) => kindOf(c)[0] === kind);
+  const pools = of("POOL");
+  const entries = new Map(pools.map((p) => [p.id, []]));
+  for (const e of of("ENTRY")) entries.get(e.id)?.push(e);
+  const others = changes.filter((c) => !["POOL", "ENTRY", "ITEM", "NOTICE"].includes(kindOf(c)[0]));
+  const items = of("ITEM").map((c) => c.id);
+  return html`<p class="note good">${t("catalog.first")}</p>
+    <div>${pools.slice(0, 500).map((p, i) => html`<details key=${p.id} open=${pools.length <= 2 || i === 0} data-planned=${p.id}><summary>${name("pools", p.id)}${name("pools", p.id) !== p.id && html` <span class="id" style=${{ display: "inline" }}>${p.id}</span>`} <span class="small muted">${t("catalog.entries", { n: num(entries.get(p.id).length) })}</span></summary>
+      <${PlannedPool} label=${`${t("pool")} ${p.id}`} settings=${p.settings ?? []} entries=${entries.get(p.id)} name=${name} /></details>`)}</div>
+    ${pools.length > 0 && html`<p class="small muted">${t("catalog.firstChance")}</p>`}
+    <details><summary>${t("catalog.items")} <span class="small muted">${num(items.length)}</span></summary><p class="break">${items.slice(0, 1000).map((id, i) => html`${i > 0 && ", "}${name("items", id)}${name("items", id) !== id && html` <span class="id">${id}</span>`}`)}${items.length > 1000 && " …"}</p></details>
+    ${others.length > 0 && html`<details><summary>${t("catalog.others")} <span class="small muted">${num(others.length)}</span></summary><${Changes} changes=${others} /></details>`}`;
+}
+
+function PlannedPool({ label, settings, entries, name }) {
+  const [shown, setShown] = useState(50);
+  const get = (all, key) => all?.find((s) => s.name === key)?.after;
+  const mode = get(settings, "mode") ?? "weighted";
+  const rules = settings.filter((s) => !SHOWN.includes(s.name) && s.name !== "mode");
+  const weight = (e) => Number((mode === "raffle" ? get(e.settings, "stock") : get(e.settings, "weight")) ?? 0) || 0;
+  const sum = entries.reduce((n, e) => n + weight(e), 0);
+  const of = (e) => (mode === "each" ? Number(get(e.settings, "chance") ?? 0) / 100 : sum > 0 ? weight(e) / sum : 0);
+  return html`<div class="stack"><p class="small muted">${word("mode", `POOL_MODE_${mode.toUpperCase()}`)}</p>
+    <div class="table" tabindex="0" role="region" aria-label=${label}><table><thead><tr><th scope="col">${t("entry")}</th><th scope="col">${t("catalog.gives")}</th><th scope="col" class="num">${t("odds.chance")}</th><th scope="col" class="num">${t("simulation.stockOf")}</th></tr></thead>
+      <tbody>${entries.slice(0, shown).map((e) => html`<tr key=${e.entry}><th scope="row" class="break">${e.entry}${get(e.settings, "group") && html` <span class="chip">${get(e.settings, "group")}</span>`}</th><td class="break">${given(get(e.settings, "reward"), name)}</td>
+        <td class="num">${of(e) > 0 ? chance(of(e)) : "–"}</td><td class="num">${e.after?.unlimited ? "∞" : num(e.after?.stock ?? 0)}</td></tr>`)}</tbody></table></div>
+    <${More} shown=${shown} all=${entries.length} more=${() => setShown(shown + 200)} />
+    ${rules.length > 0 && html`<${Settings} all=${rules} label=${label} />`}</div>`;
+}
+
+// given is a reward in words, if it is a simple one: the plan has it as the catalog writes it.
+function given(text, name) {
+  if (!text) return html`<span class="muted">${t("nothing")}</span>`;
+  const pool = /^\{pool: ([\w.-]+)\}$/.exec(text);
+  if (pool) return t("catalog.drawOf", { pool: name("pools", pool[1]) });
+  const items = /^\{items: \{((?:[\w.-]+: (?:\d+|\{min: \d+, max: \d+\})(?:, )?)+)\}\}$/.exec(text);
+  if (!items) return html`<code class="break">${text}</code>`;
+  return [...items[1].matchAll(/([\w.-]+): (?:(\d+)|\{min: (\d+), max: (\d+)\})/g)]
+    .map(([, id, n, min, max]) => `${n ? num(n) : `${num(min)}–${num(max)}`} ${name("items", id)}`).join(", ");
 }
 
 // Proposals ----------------------------------------------------------------------------------
@@ -229,7 +326,7 @@ function Versions({ version }) {
     draft.yaml = (await exported(v)).text;
     location.hash = link("catalog", "new");
   };
-  return html`<section class="card"><h2>${t("catalog.versions")}</h2><${Loading} load=${load}>${({ catalogs = [], oldest }) => catalogs.length === 0 ? html`<p class="muted">${t("catalog.none")}</p>` : html`
+  return html`<section class="card"><h2>${t("catalog.versions")}</h2><${Loading} load=${load}>${({ catalogs = [], oldest }) => catalogs.length === 0 ? html`<${None} />` : html`
     <div class="table" tabindex="0" role="region" aria-label=${t("catalog.versions")}><table><thead><tr><th scope="col">${t("catalog.version")}</th><th scope="col">${t("why.when")}</th><th scope="col">${t("why.who")}</th><th scope="col"><span class="vh">${t("player.actions")}</span></th></tr></thead>
       <tbody>${catalogs.map((c, i) => html`<tr key=${c.version}><th scope="row">${num(c.version)}</th><td><${Time} ms=${c.timeUnixMs} /><span class="small muted" style=${{ display: "block" }}>${c.name} · ${t("catalog.sizes", { items: num(c.items ?? 0), pools: num(c.pools ?? 0) })}</span></td>
         <td><strong class="break">${c.by || "–"}</strong><span class="small break" style=${{ display: "block" }}>${c.reason}</span></td>

@@ -1067,7 +1067,10 @@ type ApplyCatalogRequest struct {
 	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
 	// What the caller wants to find in the log, such as the number of an order: at
 	// most 1024 bytes.
-	Metadata      string `protobuf:"bytes,41,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Metadata string `protobuf:"bytes,41,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// With dry_run: also return the outline, with displays in this language: see
+	// ListDisplaysRequest. Empty: no outline.
+	Language      string `protobuf:"bytes,42,opt,name=language,proto3" json:"language,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1144,6 +1147,13 @@ func (x *ApplyCatalogRequest) GetMetadata() string {
 	return ""
 }
 
+func (x *ApplyCatalogRequest) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
 type ApplyCatalogResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the catalog changes, line by line: without dry_run as computed just
@@ -1151,7 +1161,9 @@ type ApplyCatalogResponse struct {
 	Plan *Plan `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	// The logged result; for an unchanged catalog that of the version in force;
 	// absent for a dry run.
-	Result        *Result `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	Result *Result `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	// For a dry run that names a language: what the catalog has.
+	Outline       *CatalogOutline `protobuf:"bytes,3,opt,name=outline,proto3" json:"outline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1200,6 +1212,128 @@ func (x *ApplyCatalogResponse) GetResult() *Result {
 	return nil
 }
 
+func (x *ApplyCatalogResponse) GetOutline() *CatalogOutline {
+	if x != nil {
+		return x.Outline
+	}
+	return nil
+}
+
+// CatalogOutline is what a catalog that is not in force has, by name.
+type CatalogOutline struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Items         []*Item                `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	Pools         []*PoolOutline         `protobuf:"bytes,2,rep,name=pools,proto3" json:"pools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CatalogOutline) Reset() {
+	*x = CatalogOutline{}
+	mi := &file_kuji_v1_catalog_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CatalogOutline) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CatalogOutline) ProtoMessage() {}
+
+func (x *CatalogOutline) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_catalog_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CatalogOutline.ProtoReflect.Descriptor instead.
+func (*CatalogOutline) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *CatalogOutline) GetItems() []*Item {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *CatalogOutline) GetPools() []*PoolOutline {
+	if x != nil {
+		return x.Pools
+	}
+	return nil
+}
+
+type PoolOutline struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Absent: there is nothing but the id.
+	Display *Display `protobuf:"bytes,2,opt,name=display,proto3" json:"display,omitempty"`
+	// Only rewards of other pools draw from it.
+	Internal      bool `protobuf:"varint,3,opt,name=internal,proto3" json:"internal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PoolOutline) Reset() {
+	*x = PoolOutline{}
+	mi := &file_kuji_v1_catalog_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolOutline) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolOutline) ProtoMessage() {}
+
+func (x *PoolOutline) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_catalog_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolOutline.ProtoReflect.Descriptor instead.
+func (*PoolOutline) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PoolOutline) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PoolOutline) GetDisplay() *Display {
+	if x != nil {
+		return x.Display
+	}
+	return nil
+}
+
+func (x *PoolOutline) GetInternal() bool {
+	if x != nil {
+		return x.Internal
+	}
+	return false
+}
+
 // Plan says what applying a catalog does.
 type Plan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1217,7 +1351,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[12]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1363,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[12]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1376,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{12}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Plan) GetUnchanged() bool {
@@ -1299,7 +1433,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[13]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1445,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[13]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1458,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{13}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Change) GetKind() ChangeKind {
@@ -1407,7 +1541,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[14]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1553,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[14]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1566,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{14}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Setting) GetName() string {
@@ -1470,7 +1604,7 @@ type EntryStock struct {
 
 func (x *EntryStock) Reset() {
 	*x = EntryStock{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[15]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1616,7 @@ func (x *EntryStock) String() string {
 func (*EntryStock) ProtoMessage() {}
 
 func (x *EntryStock) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[15]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1629,7 @@ func (x *EntryStock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryStock.ProtoReflect.Descriptor instead.
 func (*EntryStock) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{15}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EntryStock) GetUnlimited() bool {
@@ -1590,18 +1724,27 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x02by\x18\b \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\t \x01(\tR\x06reason\x12\x1a\n" +
 	"\bmetadata\x18\n" +
-	" \x01(\tR\bmetadata\"\xd1\x01\n" +
+	" \x01(\tR\bmetadata\"\xed\x01\n" +
 	"\x13ApplyCatalogRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04yaml\x18\x02 \x01(\fR\x04yaml\x12\x17\n" +
 	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x12.\n" +
 	"\x10expected_version\x18\x04 \x01(\x04H\x00R\x0fexpectedVersion\x88\x01\x01\x12\x16\n" +
 	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
-	"\bmetadata\x18) \x01(\tR\bmetadataB\x13\n" +
-	"\x11_expected_version\"b\n" +
+	"\bmetadata\x18) \x01(\tR\bmetadata\x12\x1a\n" +
+	"\blanguage\x18* \x01(\tR\blanguageB\x13\n" +
+	"\x11_expected_version\"\x95\x01\n" +
 	"\x14ApplyCatalogResponse\x12!\n" +
 	"\x04plan\x18\x01 \x01(\v2\r.kuji.v1.PlanR\x04plan\x12'\n" +
-	"\x06result\x18\x02 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"}\n" +
+	"\x06result\x18\x02 \x01(\v2\x0f.kuji.v1.ResultR\x06result\x121\n" +
+	"\aoutline\x18\x03 \x01(\v2\x17.kuji.v1.CatalogOutlineR\aoutline\"a\n" +
+	"\x0eCatalogOutline\x12#\n" +
+	"\x05items\x18\x01 \x03(\v2\r.kuji.v1.ItemR\x05items\x12*\n" +
+	"\x05pools\x18\x02 \x03(\v2\x14.kuji.v1.PoolOutlineR\x05pools\"e\n" +
+	"\vPoolOutline\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
+	"\adisplay\x18\x02 \x01(\v2\x10.kuji.v1.DisplayR\adisplay\x12\x1a\n" +
+	"\binternal\x18\x03 \x01(\bR\binternal\"}\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\tunchanged\x18\x01 \x01(\bR\tunchanged\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12)\n" +
@@ -1671,7 +1814,7 @@ func file_kuji_v1_catalog_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_kuji_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_kuji_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_kuji_v1_catalog_proto_goTypes = []any{
 	(ItemBeyond)(0),               // 0: kuji.v1.ItemBeyond
 	(ItemKind)(0),                 // 1: kuji.v1.ItemKind
@@ -1688,35 +1831,41 @@ var file_kuji_v1_catalog_proto_goTypes = []any{
 	(*CatalogVersion)(nil),        // 12: kuji.v1.CatalogVersion
 	(*ApplyCatalogRequest)(nil),   // 13: kuji.v1.ApplyCatalogRequest
 	(*ApplyCatalogResponse)(nil),  // 14: kuji.v1.ApplyCatalogResponse
-	(*Plan)(nil),                  // 15: kuji.v1.Plan
-	(*Change)(nil),                // 16: kuji.v1.Change
-	(*Setting)(nil),               // 17: kuji.v1.Setting
-	(*EntryStock)(nil),            // 18: kuji.v1.EntryStock
-	(*Stack)(nil),                 // 19: kuji.v1.Stack
-	(*Display)(nil),               // 20: kuji.v1.Display
-	(*Result)(nil),                // 21: kuji.v1.Result
+	(*CatalogOutline)(nil),        // 15: kuji.v1.CatalogOutline
+	(*PoolOutline)(nil),           // 16: kuji.v1.PoolOutline
+	(*Plan)(nil),                  // 17: kuji.v1.Plan
+	(*Change)(nil),                // 18: kuji.v1.Change
+	(*Setting)(nil),               // 19: kuji.v1.Setting
+	(*EntryStock)(nil),            // 20: kuji.v1.EntryStock
+	(*Stack)(nil),                 // 21: kuji.v1.Stack
+	(*Display)(nil),               // 22: kuji.v1.Display
+	(*Result)(nil),                // 23: kuji.v1.Result
 }
 var file_kuji_v1_catalog_proto_depIdxs = []int32{
 	5,  // 0: kuji.v1.GetCatalogResponse.items:type_name -> kuji.v1.Item
-	19, // 1: kuji.v1.GetCatalogResponse.start:type_name -> kuji.v1.Stack
+	21, // 1: kuji.v1.GetCatalogResponse.start:type_name -> kuji.v1.Stack
 	7,  // 2: kuji.v1.GetCatalogResponse.idempotency:type_name -> kuji.v1.Idempotency
 	1,  // 3: kuji.v1.Item.kind:type_name -> kuji.v1.ItemKind
 	6,  // 4: kuji.v1.Item.grows:type_name -> kuji.v1.Growth
 	0,  // 5: kuji.v1.Item.beyond:type_name -> kuji.v1.ItemBeyond
-	20, // 6: kuji.v1.Item.display:type_name -> kuji.v1.Display
+	22, // 6: kuji.v1.Item.display:type_name -> kuji.v1.Display
 	12, // 7: kuji.v1.ListCatalogsResponse.catalogs:type_name -> kuji.v1.CatalogVersion
-	15, // 8: kuji.v1.ApplyCatalogResponse.plan:type_name -> kuji.v1.Plan
-	21, // 9: kuji.v1.ApplyCatalogResponse.result:type_name -> kuji.v1.Result
-	16, // 10: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
-	2,  // 11: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
-	18, // 12: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
-	18, // 13: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
-	17, // 14: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	17, // 8: kuji.v1.ApplyCatalogResponse.plan:type_name -> kuji.v1.Plan
+	23, // 9: kuji.v1.ApplyCatalogResponse.result:type_name -> kuji.v1.Result
+	15, // 10: kuji.v1.ApplyCatalogResponse.outline:type_name -> kuji.v1.CatalogOutline
+	5,  // 11: kuji.v1.CatalogOutline.items:type_name -> kuji.v1.Item
+	16, // 12: kuji.v1.CatalogOutline.pools:type_name -> kuji.v1.PoolOutline
+	22, // 13: kuji.v1.PoolOutline.display:type_name -> kuji.v1.Display
+	18, // 14: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
+	2,  // 15: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
+	20, // 16: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
+	20, // 17: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
+	19, // 18: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_catalog_proto_init() }
@@ -1733,7 +1882,7 @@ func file_kuji_v1_catalog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_catalog_proto_rawDesc), len(file_kuji_v1_catalog_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -75,6 +75,17 @@ func (s Shower) Displayed(i int) *kujiv1.Displayed {
 	return m
 }
 
+// Outline says what the catalog has.
+func (s Shower) Outline() *kujiv1.CatalogOutline {
+	return &kujiv1.CatalogOutline{
+		Items: Each(s.Catalog.Items, s.Item),
+		Pools: Each(s.Catalog.Pools, func(p *catalog.Pool) *kujiv1.PoolOutline {
+			return &kujiv1.PoolOutline{Id: p.ID, Internal: p.Internal,
+				Display: s.Display(catalog.Displayed{Kind: catalog.DisplayPool, ID: p.ID, Name: p.Name, Display: &p.Display})}
+		}),
+	}
+}
+
 // short is Display without what can be long, for messages that have the name in the catalog's language; nil if there
 // is no more to show.
 func (s Shower) short(d catalog.Displayed) *kujiv1.Display {

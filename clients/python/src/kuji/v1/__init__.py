@@ -44,6 +44,7 @@ from kuji.v1.shown_pb2 import (
 from kuji.v1.catalog_pb2 import (
     ApplyCatalogRequest as ApplyCatalogRequest,
     ApplyCatalogResponse as ApplyCatalogResponse,
+    CatalogOutline as CatalogOutline,
     CatalogVersion as CatalogVersion,
     Change as Change,
     ChangeKind as ChangeKind,
@@ -60,6 +61,7 @@ from kuji.v1.catalog_pb2 import (
     ListCatalogsRequest as ListCatalogsRequest,
     ListCatalogsResponse as ListCatalogsResponse,
     Plan as Plan,
+    PoolOutline as PoolOutline,
     Setting as Setting,
 )
 from kuji.v1.codes_pb2 import (
@@ -418,6 +420,7 @@ __all__ = [
     "CancelRound",
     "CancelRoundRequest",
     "CancelRoundResponse",
+    "CatalogOutline",
     "CatalogVersion",
     "Change",
     "ChangeKind",
@@ -590,6 +593,7 @@ __all__ = [
     "PlayerTrack",
     "Pool",
     "PoolMode",
+    "PoolOutline",
     "Price",
     "PriceBy",
     "PriceStep",

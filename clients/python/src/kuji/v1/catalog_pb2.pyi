@@ -211,28 +211,50 @@ class CatalogVersion(_message.Message):
     def __init__(self, version: _Optional[int] = ..., hash: _Optional[bytes] = ..., position: _Optional[int] = ..., time_unix_ms: _Optional[int] = ..., name: _Optional[str] = ..., items: _Optional[int] = ..., pools: _Optional[int] = ..., by: _Optional[str] = ..., reason: _Optional[str] = ..., metadata: _Optional[str] = ...) -> None: ...
 
 class ApplyCatalogRequest(_message.Message):
-    __slots__ = ("realm", "yaml", "dry_run", "expected_version", "reason", "metadata")
+    __slots__ = ("realm", "yaml", "dry_run", "expected_version", "reason", "metadata", "language")
     REALM_FIELD_NUMBER: _ClassVar[int]
     YAML_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     realm: str
     yaml: bytes
     dry_run: bool
     expected_version: int
     reason: str
     metadata: str
-    def __init__(self, realm: _Optional[str] = ..., yaml: _Optional[bytes] = ..., dry_run: bool = ..., expected_version: _Optional[int] = ..., reason: _Optional[str] = ..., metadata: _Optional[str] = ...) -> None: ...
+    language: str
+    def __init__(self, realm: _Optional[str] = ..., yaml: _Optional[bytes] = ..., dry_run: bool = ..., expected_version: _Optional[int] = ..., reason: _Optional[str] = ..., metadata: _Optional[str] = ..., language: _Optional[str] = ...) -> None: ...
 
 class ApplyCatalogResponse(_message.Message):
-    __slots__ = ("plan", "result")
+    __slots__ = ("plan", "result", "outline")
     PLAN_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
+    OUTLINE_FIELD_NUMBER: _ClassVar[int]
     plan: Plan
     result: _result_pb2.Result
-    def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ..., result: _Optional[_Union[_result_pb2.Result, _Mapping]] = ...) -> None: ...
+    outline: CatalogOutline
+    def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ..., result: _Optional[_Union[_result_pb2.Result, _Mapping]] = ..., outline: _Optional[_Union[CatalogOutline, _Mapping]] = ...) -> None: ...
+
+class CatalogOutline(_message.Message):
+    __slots__ = ("items", "pools")
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    POOLS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[Item]
+    pools: _containers.RepeatedCompositeFieldContainer[PoolOutline]
+    def __init__(self, items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., pools: _Optional[_Iterable[_Union[PoolOutline, _Mapping]]] = ...) -> None: ...
+
+class PoolOutline(_message.Message):
+    __slots__ = ("id", "display", "internal")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    DISPLAY_FIELD_NUMBER: _ClassVar[int]
+    INTERNAL_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    display: _shown_pb2.Display
+    internal: bool
+    def __init__(self, id: _Optional[str] = ..., display: _Optional[_Union[_shown_pb2.Display, _Mapping]] = ..., internal: bool = ...) -> None: ...
 
 class Plan(_message.Message):
     __slots__ = ("unchanged", "version", "changes", "kept")

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file kuji/v1/catalog.proto.
  */
 export const file_kuji_v1_catalog: GenFile = /*@__PURE__*/
-  fileDesc("ChVrdWppL3YxL2NhdGFsb2cucHJvdG8SB2t1amkudjEiXQoRR2V0Q2F0YWxvZ1JlcXVlc3QSDQoFcmVhbG0YASABKAkSEwoLaXRlbV9vZmZzZXQYAiABKA0SEgoKaXRlbV9saW1pdBgDIAEoDRIQCghsYW5ndWFnZRgqIAEoCSLeAQoSR2V0Q2F0YWxvZ1Jlc3BvbnNlEg8KB3ZlcnNpb24YASABKAQSDAoEaGFzaBgCIAEoDBIQCghwb3NpdGlvbhgDIAEoBBIMCgRuYW1lGAQgASgJEhwKBWl0ZW1zGAUgAygLMg0ua3VqaS52MS5JdGVtEhIKCml0ZW1fY291bnQYBiABKA0SDQoFcG9vbHMYByADKAkSHQoFc3RhcnQYCCADKAsyDi5rdWppLnYxLlN0YWNrEikKC2lkZW1wb3RlbmN5GAkgASgLMhQua3VqaS52MS5JZGVtcG90ZW5jeSL6AQoESXRlbRIKCgJpZBgBIAEoCRIfCgRraW5kGAIgASgOMhEua3VqaS52MS5JdGVtS2luZBIMCgRuYW1lGAMgASgJEhAKCGxhc3RzX21zGAQgASgDEg4KBmV4dGVuZBgFIAEoCBIeCgVncm93cxgGIAEoCzIPLmt1amkudjEuR3Jvd3RoEg4KBmZhbWlseRgHIAEoCRIMCgRtb3N0GAggASgEEiMKBmJleW9uZBgJIAEoDjITLmt1amkudjEuSXRlbUJleW9uZBIPCgdtYWlsX21zGAogASgDEiEKB2Rpc3BsYXkYCyABKAsyEC5rdWppLnYxLkRpc3BsYXkiMgoGR3Jvd3RoEhAKCGV2ZXJ5X21zGAEgASgDEgoKAmJ5GAIgASgEEgoKAnRvGAMgASgEIlQKC0lkZW1wb3RlbmN5Eg0KBWNvdW50GAEgASgNEg4KBmFnZV9tcxgCIAEoAxIUCgx0aW1lX29yZGVyZWQYAyABKAgSEAoIYWhlYWRfbXMYBCABKAMiNgoURXhwb3J0Q2F0YWxvZ1JlcXVlc3QSDQoFcmVhbG0YASABKAkSDwoHdmVyc2lvbhgCIAEoBCJEChVFeHBvcnRDYXRhbG9nUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoBBIMCgRoYXNoGAIgASgMEgwKBHlhbWwYAyABKAwiQwoTTGlzdENhdGFsb2dzUmVxdWVzdBINCgVyZWFsbRgBIAEoCRIOCgZiZWZvcmUYAiABKAQSDQoFbGltaXQYAyABKA0iUQoUTGlzdENhdGFsb2dzUmVzcG9uc2USKQoIY2F0YWxvZ3MYASADKAsyFy5rdWppLnYxLkNhdGFsb2dWZXJzaW9uEg4KBm9sZGVzdBgCIAEoBCKxAQoOQ2F0YWxvZ1ZlcnNpb24SDwoHdmVyc2lvbhgBIAEoBBIMCgRoYXNoGAIgASgMEhAKCHBvc2l0aW9uGAMgASgEEhQKDHRpbWVfdW5peF9tcxgEIAEoAxIMCgRuYW1lGAUgASgJEg0KBWl0ZW1zGAYgASgNEg0KBXBvb2xzGAcgASgNEgoKAmJ5GAggASgJEg4KBnJlYXNvbhgJIAEoCRIQCghtZXRhZGF0YRgKIAEoCSKZAQoTQXBwbHlDYXRhbG9nUmVxdWVzdBINCgVyZWFsbRgBIAEoCRIMCgR5YW1sGAIgASgMEg8KB2RyeV9ydW4YAyABKAgSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoBEgAiAEBEg4KBnJlYXNvbhgoIAEoCRIQCghtZXRhZGF0YRgpIAEoCUITChFfZXhwZWN0ZWRfdmVyc2lvbiJUChRBcHBseUNhdGFsb2dSZXNwb25zZRIbCgRwbGFuGAEgASgLMg0ua3VqaS52MS5QbGFuEh8KBnJlc3VsdBgCIAEoCzIPLmt1amkudjEuUmVzdWx0IloKBFBsYW4SEQoJdW5jaGFuZ2VkGAEgASgIEg8KB3ZlcnNpb24YAiABKAQSIAoHY2hhbmdlcxgDIAMoCzIPLmt1amkudjEuQ2hhbmdlEgwKBGtlcHQYBCABKA0i4QEKBkNoYW5nZRIhCgRraW5kGAEgASgOMhMua3VqaS52MS5DaGFuZ2VLaW5kEgoKAmlkGAIgASgJEg0KBWVudHJ5GAMgASgJEg0KBWRyYXduGAQgASgEEiMKBmJlZm9yZRgFIAEoCzITLmt1amkudjEuRW50cnlTdG9jaxIiCgVhZnRlchgGIAEoCzITLmt1amkudjEuRW50cnlTdG9jaxIPCgd3YXJuaW5nGAcgASgJEgwKBHRleHQYCCABKAkSIgoIc2V0dGluZ3MYCSADKAsyEC5rdWppLnYxLlNldHRpbmciNgoHU2V0dGluZxIMCgRuYW1lGAEgASgJEg4KBmJlZm9yZRgCIAEoCRINCgVhZnRlchgDIAEoCSI8CgpFbnRyeVN0b2NrEhEKCXVubGltaXRlZBgBIAEoCBINCgVzdG9jaxgCIAEoBBIMCgRsZWZ0GAMgASgEKmwKCkl0ZW1CZXlvbmQSGwoXSVRFTV9CRVlPTkRfVU5TUEVDSUZJRUQQABIWChJJVEVNX0JFWU9ORF9SRUZVU0UQARITCg9JVEVNX0JFWU9ORF9DVVQQAhIUChBJVEVNX0JFWU9ORF9NQUlMEAMqUQoISXRlbUtpbmQSGQoVSVRFTV9LSU5EX1VOU1BFQ0lGSUVEEAASEgoOSVRFTV9LSU5EX0lURU0QARIWChJJVEVNX0tJTkRfQ1VSUkVOQ1kQAiqtBAoKQ2hhbmdlS2luZBIbChdDSEFOR0VfS0lORF9VTlNQRUNJRklFRBAAEhoKFkNIQU5HRV9LSU5EX0lURU1fQURERUQQARIcChhDSEFOR0VfS0lORF9JVEVNX0NIQU5HRUQQAhIcChhDSEFOR0VfS0lORF9JVEVNX1JFTU9WRUQQAxIaChZDSEFOR0VfS0lORF9QT09MX0FEREVEEAQSHAoYQ0hBTkdFX0tJTkRfUE9PTF9DSEFOR0VEEAUSHAoYQ0hBTkdFX0tJTkRfUE9PTF9SRU1PVkVEEAYSGwoXQ0hBTkdFX0tJTkRfRU5UUllfQURERUQQBxIdChlDSEFOR0VfS0lORF9FTlRSWV9DSEFOR0VEEAgSHQoZQ0hBTkdFX0tJTkRfRU5UUllfUkVNT1ZFRBAKEh0KGUNIQU5HRV9LSU5EX1JFQUxNX0NIQU5HRUQQCxIWChJDSEFOR0VfS0lORF9OT1RJQ0UQDBIdChlDSEFOR0VfS0lORF9DT1VOVEVSX0FEREVEEA0SHwobQ0hBTkdFX0tJTkRfQ09VTlRFUl9DSEFOR0VEEA4SHwobQ0hBTkdFX0tJTkRfQ09VTlRFUl9SRU1PVkVEEA8SGwoXQ0hBTkdFX0tJTkRfUVVFU1RfQURERUQQEBIdChlDSEFOR0VfS0lORF9RVUVTVF9DSEFOR0VEEBESHQoZQ0hBTkdFX0tJTkRfUVVFU1RfUkVNT1ZFRBASIgQICRAJQi9aLWdpdGh1Yi5jb20va3VqaS1kZXYva3VqaS9wcm90by9rdWppL3YxO2t1aml2MWIGcHJvdG8z", [file_kuji_v1_result, file_kuji_v1_shown]);
+  fileDesc("ChVrdWppL3YxL2NhdGFsb2cucHJvdG8SB2t1amkudjEiXQoRR2V0Q2F0YWxvZ1JlcXVlc3QSDQoFcmVhbG0YASABKAkSEwoLaXRlbV9vZmZzZXQYAiABKA0SEgoKaXRlbV9saW1pdBgDIAEoDRIQCghsYW5ndWFnZRgqIAEoCSLeAQoSR2V0Q2F0YWxvZ1Jlc3BvbnNlEg8KB3ZlcnNpb24YASABKAQSDAoEaGFzaBgCIAEoDBIQCghwb3NpdGlvbhgDIAEoBBIMCgRuYW1lGAQgASgJEhwKBWl0ZW1zGAUgAygLMg0ua3VqaS52MS5JdGVtEhIKCml0ZW1fY291bnQYBiABKA0SDQoFcG9vbHMYByADKAkSHQoFc3RhcnQYCCADKAsyDi5rdWppLnYxLlN0YWNrEikKC2lkZW1wb3RlbmN5GAkgASgLMhQua3VqaS52MS5JZGVtcG90ZW5jeSL6AQoESXRlbRIKCgJpZBgBIAEoCRIfCgRraW5kGAIgASgOMhEua3VqaS52MS5JdGVtS2luZBIMCgRuYW1lGAMgASgJEhAKCGxhc3RzX21zGAQgASgDEg4KBmV4dGVuZBgFIAEoCBIeCgVncm93cxgGIAEoCzIPLmt1amkudjEuR3Jvd3RoEg4KBmZhbWlseRgHIAEoCRIMCgRtb3N0GAggASgEEiMKBmJleW9uZBgJIAEoDjITLmt1amkudjEuSXRlbUJleW9uZBIPCgdtYWlsX21zGAogASgDEiEKB2Rpc3BsYXkYCyABKAsyEC5rdWppLnYxLkRpc3BsYXkiMgoGR3Jvd3RoEhAKCGV2ZXJ5X21zGAEgASgDEgoKAmJ5GAIgASgEEgoKAnRvGAMgASgEIlQKC0lkZW1wb3RlbmN5Eg0KBWNvdW50GAEgASgNEg4KBmFnZV9tcxgCIAEoAxIUCgx0aW1lX29yZGVyZWQYAyABKAgSEAoIYWhlYWRfbXMYBCABKAMiNgoURXhwb3J0Q2F0YWxvZ1JlcXVlc3QSDQoFcmVhbG0YASABKAkSDwoHdmVyc2lvbhgCIAEoBCJEChVFeHBvcnRDYXRhbG9nUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoBBIMCgRoYXNoGAIgASgMEgwKBHlhbWwYAyABKAwiQwoTTGlzdENhdGFsb2dzUmVxdWVzdBINCgVyZWFsbRgBIAEoCRIOCgZiZWZvcmUYAiABKAQSDQoFbGltaXQYAyABKA0iUQoUTGlzdENhdGFsb2dzUmVzcG9uc2USKQoIY2F0YWxvZ3MYASADKAsyFy5rdWppLnYxLkNhdGFsb2dWZXJzaW9uEg4KBm9sZGVzdBgCIAEoBCKxAQoOQ2F0YWxvZ1ZlcnNpb24SDwoHdmVyc2lvbhgBIAEoBBIMCgRoYXNoGAIgASgMEhAKCHBvc2l0aW9uGAMgASgEEhQKDHRpbWVfdW5peF9tcxgEIAEoAxIMCgRuYW1lGAUgASgJEg0KBWl0ZW1zGAYgASgNEg0KBXBvb2xzGAcgASgNEgoKAmJ5GAggASgJEg4KBnJlYXNvbhgJIAEoCRIQCghtZXRhZGF0YRgKIAEoCSKrAQoTQXBwbHlDYXRhbG9nUmVxdWVzdBINCgVyZWFsbRgBIAEoCRIMCgR5YW1sGAIgASgMEg8KB2RyeV9ydW4YAyABKAgSHQoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoBEgAiAEBEg4KBnJlYXNvbhgoIAEoCRIQCghtZXRhZGF0YRgpIAEoCRIQCghsYW5ndWFnZRgqIAEoCUITChFfZXhwZWN0ZWRfdmVyc2lvbiJ+ChRBcHBseUNhdGFsb2dSZXNwb25zZRIbCgRwbGFuGAEgASgLMg0ua3VqaS52MS5QbGFuEh8KBnJlc3VsdBgCIAEoCzIPLmt1amkudjEuUmVzdWx0EigKB291dGxpbmUYAyABKAsyFy5rdWppLnYxLkNhdGFsb2dPdXRsaW5lIlMKDkNhdGFsb2dPdXRsaW5lEhwKBWl0ZW1zGAEgAygLMg0ua3VqaS52MS5JdGVtEiMKBXBvb2xzGAIgAygLMhQua3VqaS52MS5Qb29sT3V0bGluZSJOCgtQb29sT3V0bGluZRIKCgJpZBgBIAEoCRIhCgdkaXNwbGF5GAIgASgLMhAua3VqaS52MS5EaXNwbGF5EhAKCGludGVybmFsGAMgASgIIloKBFBsYW4SEQoJdW5jaGFuZ2VkGAEgASgIEg8KB3ZlcnNpb24YAiABKAQSIAoHY2hhbmdlcxgDIAMoCzIPLmt1amkudjEuQ2hhbmdlEgwKBGtlcHQYBCABKA0i4QEKBkNoYW5nZRIhCgRraW5kGAEgASgOMhMua3VqaS52MS5DaGFuZ2VLaW5kEgoKAmlkGAIgASgJEg0KBWVudHJ5GAMgASgJEg0KBWRyYXduGAQgASgEEiMKBmJlZm9yZRgFIAEoCzITLmt1amkudjEuRW50cnlTdG9jaxIiCgVhZnRlchgGIAEoCzITLmt1amkudjEuRW50cnlTdG9jaxIPCgd3YXJuaW5nGAcgASgJEgwKBHRleHQYCCABKAkSIgoIc2V0dGluZ3MYCSADKAsyEC5rdWppLnYxLlNldHRpbmciNgoHU2V0dGluZxIMCgRuYW1lGAEgASgJEg4KBmJlZm9yZRgCIAEoCRINCgVhZnRlchgDIAEoCSI8CgpFbnRyeVN0b2NrEhEKCXVubGltaXRlZBgBIAEoCBINCgVzdG9jaxgCIAEoBBIMCgRsZWZ0GAMgASgEKmwKCkl0ZW1CZXlvbmQSGwoXSVRFTV9CRVlPTkRfVU5TUEVDSUZJRUQQABIWChJJVEVNX0JFWU9ORF9SRUZVU0UQARITCg9JVEVNX0JFWU9ORF9DVVQQAhIUChBJVEVNX0JFWU9ORF9NQUlMEAMqUQoISXRlbUtpbmQSGQoVSVRFTV9LSU5EX1VOU1BFQ0lGSUVEEAASEgoOSVRFTV9LSU5EX0lURU0QARIWChJJVEVNX0tJTkRfQ1VSUkVOQ1kQAiqtBAoKQ2hhbmdlS2luZBIbChdDSEFOR0VfS0lORF9VTlNQRUNJRklFRBAAEhoKFkNIQU5HRV9LSU5EX0lURU1fQURERUQQARIcChhDSEFOR0VfS0lORF9JVEVNX0NIQU5HRUQQAhIcChhDSEFOR0VfS0lORF9JVEVNX1JFTU9WRUQQAxIaChZDSEFOR0VfS0lORF9QT09MX0FEREVEEAQSHAoYQ0hBTkdFX0tJTkRfUE9PTF9DSEFOR0VEEAUSHAoYQ0hBTkdFX0tJTkRfUE9PTF9SRU1PVkVEEAYSGwoXQ0hBTkdFX0tJTkRfRU5UUllfQURERUQQBxIdChlDSEFOR0VfS0lORF9FTlRSWV9DSEFOR0VEEAgSHQoZQ0hBTkdFX0tJTkRfRU5UUllfUkVNT1ZFRBAKEh0KGUNIQU5HRV9LSU5EX1JFQUxNX0NIQU5HRUQQCxIWChJDSEFOR0VfS0lORF9OT1RJQ0UQDBIdChlDSEFOR0VfS0lORF9DT1VOVEVSX0FEREVEEA0SHwobQ0hBTkdFX0tJTkRfQ09VTlRFUl9DSEFOR0VEEA4SHwobQ0hBTkdFX0tJTkRfQ09VTlRFUl9SRU1PVkVEEA8SGwoXQ0hBTkdFX0tJTkRfUVVFU1RfQURERUQQEBIdChlDSEFOR0VfS0lORF9RVUVTVF9DSEFOR0VEEBESHQoZQ0hBTkdFX0tJTkRfUVVFU1RfUkVNT1ZFRBASIgQICRAJQi9aLWdpdGh1Yi5jb20va3VqaS1kZXYva3VqaS9wcm90by9rdWppL3YxO2t1aml2MWIGcHJvdG8z", [file_kuji_v1_result, file_kuji_v1_shown]);
 
 /**
  * @generated from message kuji.v1.GetCatalogRequest
@@ -538,6 +538,14 @@ export type ApplyCatalogRequest = Message<"kuji.v1.ApplyCatalogRequest"> & {
    * @generated from field: string metadata = 41;
    */
   metadata: string;
+
+  /**
+   * With dry_run: also return the outline, with displays in this language: see
+   * ListDisplaysRequest. Empty: no outline.
+   *
+   * @generated from field: string language = 42;
+   */
+  language: string;
 };
 
 /**
@@ -566,6 +574,13 @@ export type ApplyCatalogResponse = Message<"kuji.v1.ApplyCatalogResponse"> & {
    * @generated from field: kuji.v1.Result result = 2;
    */
   result?: Result | undefined;
+
+  /**
+   * For a dry run that names a language: what the catalog has.
+   *
+   * @generated from field: kuji.v1.CatalogOutline outline = 3;
+   */
+  outline?: CatalogOutline | undefined;
 };
 
 /**
@@ -574,6 +589,61 @@ export type ApplyCatalogResponse = Message<"kuji.v1.ApplyCatalogResponse"> & {
  */
 export const ApplyCatalogResponseSchema: GenMessage<ApplyCatalogResponse> = /*@__PURE__*/
   messageDesc(file_kuji_v1_catalog, 11);
+
+/**
+ * CatalogOutline is what a catalog that is not in force has, by name.
+ *
+ * @generated from message kuji.v1.CatalogOutline
+ */
+export type CatalogOutline = Message<"kuji.v1.CatalogOutline"> & {
+  /**
+   * @generated from field: repeated kuji.v1.Item items = 1;
+   */
+  items: Item[];
+
+  /**
+   * @generated from field: repeated kuji.v1.PoolOutline pools = 2;
+   */
+  pools: PoolOutline[];
+};
+
+/**
+ * Describes the message kuji.v1.CatalogOutline.
+ * Use `create(CatalogOutlineSchema)` to create a new message.
+ */
+export const CatalogOutlineSchema: GenMessage<CatalogOutline> = /*@__PURE__*/
+  messageDesc(file_kuji_v1_catalog, 12);
+
+/**
+ * @generated from message kuji.v1.PoolOutline
+ */
+export type PoolOutline = Message<"kuji.v1.PoolOutline"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Absent: there is nothing but the id.
+   *
+   * @generated from field: kuji.v1.Display display = 2;
+   */
+  display?: Display | undefined;
+
+  /**
+   * Only rewards of other pools draw from it.
+   *
+   * @generated from field: bool internal = 3;
+   */
+  internal: boolean;
+};
+
+/**
+ * Describes the message kuji.v1.PoolOutline.
+ * Use `create(PoolOutlineSchema)` to create a new message.
+ */
+export const PoolOutlineSchema: GenMessage<PoolOutline> = /*@__PURE__*/
+  messageDesc(file_kuji_v1_catalog, 13);
 
 /**
  * Plan says what applying a catalog does.
@@ -615,7 +685,7 @@ export type Plan = Message<"kuji.v1.Plan"> & {
  * Use `create(PlanSchema)` to create a new message.
  */
 export const PlanSchema: GenMessage<Plan> = /*@__PURE__*/
-  messageDesc(file_kuji_v1_catalog, 12);
+  messageDesc(file_kuji_v1_catalog, 14);
 
 /**
  * Change is one line of a plan: what happens to one item, pool or entry.
@@ -689,7 +759,7 @@ export type Change = Message<"kuji.v1.Change"> & {
  * Use `create(ChangeSchema)` to create a new message.
  */
 export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
-  messageDesc(file_kuji_v1_catalog, 13);
+  messageDesc(file_kuji_v1_catalog, 15);
 
 /**
  * Setting is a setting that a catalog changes.
@@ -726,7 +796,7 @@ export type Setting = Message<"kuji.v1.Setting"> & {
  * Use `create(SettingSchema)` to create a new message.
  */
 export const SettingSchema: GenMessage<Setting> = /*@__PURE__*/
-  messageDesc(file_kuji_v1_catalog, 14);
+  messageDesc(file_kuji_v1_catalog, 16);
 
 /**
  * EntryStock is an entry's stock.
@@ -759,7 +829,7 @@ export type EntryStock = Message<"kuji.v1.EntryStock"> & {
  * Use `create(EntryStockSchema)` to create a new message.
  */
 export const EntryStockSchema: GenMessage<EntryStock> = /*@__PURE__*/
-  messageDesc(file_kuji_v1_catalog, 15);
+  messageDesc(file_kuji_v1_catalog, 17);
 
 /**
  * ItemBeyond says what happens to what would be more of an item than a player can
