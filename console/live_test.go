@@ -278,6 +278,15 @@ func TestProof(t *testing.T) {
 	p.set("[name=receipt]", `{"receipt": {"position": "99999"}}`)
 	p.press("form .button.primary")
 	p.has("#steps", "There is no event 0 at position 99,999")
+	for text, want := range map[string]string{"no JSON": "This is not JSON.", "null": "It has no receipt."} {
+		p.set("[name=receipt]", string(answer))
+		p.press("form .button.primary")
+		p.has("#steps", "What you pasted is what the log says.")
+		p.set("[name=receipt]", text)
+		p.press("form .button.primary")
+		p.has("[role=alert]", want)
+		p.until("!document.querySelector('#steps')") // they were of what was pasted before
+	}
 
 	// A key of some pools may not ask how long the log is. The feed tells it.
 	p = browse(t, s.address, wide, "/proof")

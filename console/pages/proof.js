@@ -8,12 +8,12 @@ import { commitmentOf, fromBase64, hex } from "../sha256.js";
 import { Copy, Failed, Field, Head, PlayerLink, Stacks, StatusChip, Thing, Time, link, useLoad } from "../ui.js";
 
 export default function Proof({ rest }) {
-  const [given, give] = useState(null);
+  const [given, give] = useState(null); // null: nothing was pasted; false: nothing that can be checked
   const [place, index] = rest;
   return html`<div class="page"><${Head} title=${t("page.proof")}>${t("proof.text")}</${Head}>
     <${Paste} give=${give} />
     ${given ? html`<${Steps} key=${JSON.stringify(given)} given=${given} />`
-      : /^\d+$/.test(place ?? "") && html`<${Steps} key=${place + index} given=${{ realm: app.realm, position: place, index: Number(index ?? 0) }} />`}</div>`;
+      : given === null && /^\d+$/.test(place ?? "") && html`<${Steps} key=${place + index} given=${{ realm: app.realm, position: place, index: Number(index ?? 0) }} />`}</div>`;
 }
 
 function Paste({ give }) {
@@ -27,6 +27,7 @@ function Paste({ give }) {
       give(read);
     } catch (error) {
       setWrong(error.message);
+      give(false); // the steps of what was there before say nothing about this
     }
   };
   return html`<form class="card" onSubmit=${go}><${Field} label=${t("proof.paste")}><textarea class="code" name="receipt" rows="6" spellcheck="false" value=${text} onInput=${(e) => set(e.target.value)}></textarea></${Field}>
@@ -43,9 +44,9 @@ export function readReceipt(text) {
   } catch {
     throw new Error(t("proof.noJSON"));
   }
-  const result = value.result ?? value;
-  const receipt = result.receipt ?? result;
-  const position = receipt.position;
+  const result = value?.result ?? value;
+  const receipt = result?.receipt ?? result;
+  const position = receipt?.position;
   if (position === undefined || !/^\d+$/.test(String(position))) throw new Error(t("proof.noReceipt"));
   const outcomes = Array.isArray(result.outcomes) ? result.outcomes.map((o) => o.entry) : null;
   const commitment = receipt.commitment ?? null;
