@@ -241,6 +241,8 @@ func TestProof(t *testing.T) {
 	p.has("#steps", "What you pasted is what the log says.")
 	p.has("#steps", "The receipt has the same commitment.")
 	p.has("#steps", "The epoch is still running, so its seed is secret.")
+	p.has("#later", "Come back after it is revealed")
+	p.until("!document.querySelector('#steps pre').checkVisibility()") // they would say that nothing can be proven
 	p.accessible("proof")
 	s.stop()
 	s.start() // which reveals the seed
@@ -249,6 +251,7 @@ func TestProof(t *testing.T) {
 	p.press("form .button.primary")
 	p.press("#again")
 	p.has("#belongs", "Yes. This page computed it.")
+	p.until("!document.querySelector('#later') && document.querySelector('#steps pre').checkVisibility()")
 	if eval[string](p, "document.querySelector('#computed').innerText") != fmt.Sprintf("%x", got.GetResult().GetReceipt().GetCommitment()) {
 		t.Error("another commitment is shown than that of the receipt")
 	}
@@ -286,6 +289,16 @@ func TestProof(t *testing.T) {
 		p.press("form .button.primary")
 		p.has("[role=alert]", want)
 		p.until("!document.querySelector('#steps')") // they were of what was pasted before
+	}
+
+	// Who comes by a link has pasted nothing that a commitment could be compared with.
+	receipt := got.GetResult().GetReceipt()
+	p = browse(t, s.address, wide, fmt.Sprintf("/proof/%d/%d", receipt.GetPosition(), receipt.GetIndex()))
+	p.enter("ops")
+	p.has("#steps", fmt.Sprintf("%x", receipt.GetCommitment()))
+	p.has("#steps", "You have pasted no commitment")
+	if eval[bool](p, "document.querySelector('#steps').innerText.includes('The receipt has the same commitment.')") {
+		t.Error("a receipt is said to agree that nobody pasted")
 	}
 
 	// A key of some pools may not ask how long the log is. The feed tells it.
