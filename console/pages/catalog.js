@@ -128,7 +128,7 @@ function New() {
   return html`<section class="card"><h2>${t("catalog.new")}</h2>
       <div class="row"><label class="field"><span>${t("catalog.file")}</span><input type="file" name="file" accept=".yaml,.yml,application/yaml,text/yaml" onChange=${file} /></label>
         <button class="button" type="button" name="load" onClick=${() => exported("0").then((c) => edit(c.text), (failure) => set({ step: "edit", failure }))}>${t("catalog.beginWith")}</button></div>
-      <${Field} label=${t("catalog.source")}><textarea class="code" name="yaml" rows="16" spellcheck="false" autocomplete="off" ref=${box} value=${yaml} onInput=${(e) => edit(e.target.value)}></textarea></${Field}>
+      <${Field} label=${t("catalog.source")}><textarea class="code" name="yaml" rows="16" spellcheck=${false} autocomplete="off" ref=${box} value=${yaml} onInput=${(e) => edit(e.target.value)}></textarea></${Field}>
       ${state.failure && html`<${Faults} failure=${state.failure} yaml=${yaml} box=${box} />`}
       <div class="row"><button class="button primary" type="button" name="check" disabled=${!yaml.trim() || state.busy} onClick=${check}>${t("catalog.check")}</button>
         ${state.busy && html`<span class="muted" aria-busy="true">${t("loading")}</span>`}</div></section>

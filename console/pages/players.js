@@ -19,7 +19,7 @@ function Find({ id = "" }) {
     if (value) location.hash = link("players", value);
   };
   return html`<form class="row" role="search" onSubmit=${go}>
-    <label class="field"><span>${t("players.find")}</span><input name="player" autocomplete="off" spellcheck="false" value=${value} onInput=${(e) => set(e.target.value)} placeholder=${t("players.findHint")} /></label>
+    <label class="field"><span>${t("players.find")}</span><input name="player" autocomplete="off" spellcheck=${false} value=${value} onInput=${(e) => set(e.target.value)} placeholder=${t("players.findHint")} /></label>
     <button class="button primary" style=${{ alignSelf: "end" }}>${t("players.open")}</button></form>`;
 }
 

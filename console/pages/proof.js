@@ -30,7 +30,7 @@ function Paste({ give }) {
       give(false); // the steps of what was there before say nothing about this
     }
   };
-  return html`<form class="card" onSubmit=${go}><${Field} label=${t("proof.paste")}><textarea class="code" name="receipt" rows="6" spellcheck="false" value=${text} onInput=${(e) => set(e.target.value)}></textarea></${Field}>
+  return html`<form class="card" onSubmit=${go}><${Field} label=${t("proof.paste")}><textarea class="code" name="receipt" rows="6" spellcheck=${false} value=${text} onInput=${(e) => set(e.target.value)}></textarea></${Field}>
     ${wrong && html`<p class="note bad" role="alert">${wrong}</p>`}
     <div class="row"><button class="button primary" disabled=${!text.trim()}>${t("proof.check")}</button><span class="small muted">${t("proof.anyForm")}</span></div></form>`;
 }
