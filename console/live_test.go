@@ -131,6 +131,53 @@ func TestPoolsLive(t *testing.T) {
 	}
 }
 
+// TestAxis: the labels of a plot over time are clocks of the viewer's zone that differ and do not touch, from the
+// first second on, on a phone too.
+func TestAxis(t *testing.T) {
+	t.Parallel()
+	s := open(t, false, festival)
+	drawing(t, s, []string{"daily"}, 1, 100*time.Millisecond)
+	for _, v := range []view{{360, 800, true, "Asia/Kolkata"}, {768, 1000, false, "Asia/Kolkata"}, wide} {
+		p := browse(t, s.address, v, "/operations")
+		p.has("main", "Server")
+		// What is drawn, by canvas: the labels are no text of the page.
+		eval[any](p, `(() => {
+			const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
+			window.drawn = [];
+			window.wrong = [];
+			CanvasRenderingContext2D.prototype.clearRect = function (...at) { window.drawn = []; return clearRect.apply(this, at); };
+			CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+				const half = this.measureText(text).width / 2;
+				if (/:/.test(text)) {
+					for (const d of window.drawn) if (d.text === text || (x - half < d.right + 4 && x + half > d.left - 4)) window.wrong.push(d.text + " and " + text);
+					if (x - half < 0 || x + half > this.canvas.width) window.wrong.push(text + " is cut off");
+					window.drawn.push({ text, left: x - half, right: x + half });
+				}
+				return fillText.call(this, text, x, y, ...rest);
+			};
+		})()`)
+		p.visit("/pools")
+		p.until("window.drawn.length > 1")
+		p.look(fmt.Sprintf("axis-first-%d", v.width))
+		p.until("Number(document.querySelector('main section strong').innerText) > 0")
+		p.until("window.drawn.length > 1")
+		p.look(fmt.Sprintf("axis-%d", v.width))
+		if wrong := eval[[]string](p, "window.wrong"); len(wrong) > 0 {
+			t.Errorf("%d wide: %q", v.width, wrong)
+		}
+		zone, err := time.LoadLocation(v.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels, now := eval[[]string](p, "window.drawn.map((d) => d.text)"), time.Now().In(zone)
+		for _, label := range labels {
+			if !strings.HasPrefix(label, now.Format("3:")) && !strings.HasPrefix(label, now.Add(-2*time.Minute).Format("3:")) {
+				t.Errorf("%d wide: the labels are %q, and it is %s", v.width, labels, now)
+			}
+		}
+	}
+}
+
 // TestCatalog: mistakes are shown where they are, a plan shows old and new, warnings must be accepted,
 // what was applied is in force, versions differ, and an older one comes back as a new one.
 func TestCatalog(t *testing.T) {

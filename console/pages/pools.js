@@ -32,7 +32,7 @@ function All({ ids, only }) {
   const total = l.total.last;
   return html`<${Connection} live=${l} />
     <section class="card"><div class="row apart"><h2>${t("pools.drawsASecond")}</h2><strong class="num" style=${{ fontSize: "var(--t2)" }}>${total === null ? "–" : dec(total, total < 100 ? 1 : 0)}</strong></div>
-      <${Plot} data=${[[...l.times.values], [...l.total.values]]} series=${[{ label: t("pools.drawsASecond"), fill: true }]} time label=${t("pools.drawsASecond")} xFormat=${(s) => clock(s * 1000)} format=${(v) => dec(v, 2)} /></section>
+      <${Plot} data=${[[...l.times.values], [...l.total.values]]} series=${[{ label: t("pools.drawsASecond"), fill: true }]} time label=${t("pools.drawsASecond")} format=${(v) => dec(v, 2)} /></section>
     <div class="cards two"><div style=${{ gridColumn: "1 / -1" }}>
       ${ids.length > 12 && html`<label class="field" style=${{ maxWidth: "20rem", marginBottom: "var(--s4)" }}><span>${t("pools.find")}</span><input name="find" value=${find} onInput=${(e) => setFind(e.target.value)} /></label>`}
       <div class="pools">${found.slice(0, shown).map((p) => html`<${Card} key=${p.id} p=${p} />`)}</div>
