@@ -525,7 +525,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestZone: moments are shown in the viewer's zone.
+// TestZone: moments are shown in the viewer's zone, in the history with their seconds.
 func TestZone(t *testing.T) {
 	t.Parallel()
 	s := open(t, false, festival)
@@ -536,8 +536,27 @@ func TestZone(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := browse(t, s.address, view{1280, 900, false, zone}, "/players/ann")
-		p.has("#why", time.UnixMilli(done.Receipt.Time).In(where).Format("Jan 2, 2006, 3:04 PM"))
+		p.has("#why", time.UnixMilli(done.Receipt.Time).In(where).Format("Jan 2, 2006, 3:04:05 PM"))
 	}
+}
+
+// TestNoName: the history says why a draw or a code has no name of a key, and nothing of the kind of a grant.
+func TestNoName(t *testing.T) {
+	t.Parallel()
+	s := open(t, true, festival)
+	s.do(kuji.Grant{ID: "g", Player: "ann", Items: []kuji.Stack{{Item: "plate", Quantity: 1}}, Note: kuji.Note{By: "support"}}, kuji.Grant{ID: "h", Player: "ann", Items: []kuji.Stack{{Item: "plate", Quantity: 1}}})
+	p := browse(t, s.address, wide, "/players/ann")
+	p.enter("ops")
+	p.has("#why", "support")
+	p.has("#why td .muted", "–") // this grant could have a name
+	says := "Draws and codes are the player’s own, so the log has no key’s name for them."
+	if eval[bool](p, "document.body.innerText.includes("+quote(says)+")") {
+		t.Error("it speaks of draws, and there are none")
+	}
+	s.do(kuji.Draw{ID: "d", Player: "ann", Pool: "daily", Count: 1})
+	p.press("#player .button") // reload
+	p.has("#why tbody", "the player, by a draw")
+	p.has("#why", says)
 }
 
 // TestLanguages: every page is complete in every language, and fits in 360 px.
