@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -537,6 +538,58 @@ func TestZone(t *testing.T) {
 		}
 		p := browse(t, s.address, view{1280, 900, false, zone}, "/players/ann")
 		p.has("#why", time.UnixMilli(done.Receipt.Time).In(where).Format("Jan 2, 2006, 3:04:05 PM"))
+	}
+}
+
+// TestRarities: tables and lists of items and entries say a rarity in words, and a mention shows it by a shape too.
+func TestRarities(t *testing.T) {
+	t.Parallel()
+	s := open(t, false, festival)
+	s.do(kuji.Grant{ID: "g", Player: "ann", Items: []kuji.Stack{{Item: "plush", Quantity: 2}, {Item: "hoshimi", Quantity: 1}}})
+	p := browse(t, s.address, wide, "/players/ann")
+	p.has("#player ~ .cards tbody", "Plush rabbit Four stars plush")
+	p.has("#player ~ .cards tbody", "Hoshimi of the Lanterns Five stars 0.3%")
+	p.has("#why tbody", "+2 Plush rabbit = 2")
+	if got := eval[int](p, "new Set([...document.querySelectorAll('#why .rarity, #player ~ .cards .rarity')].map((e) => getComputedStyle(e, '::before').clipPath)).size"); got != 3 {
+		t.Errorf("the marks of three rarities have %d shapes", got)
+	}
+	p.visit("/pools/box")
+	p.has("#odds-seen tbody", "Moon Rabbit figure Five stars")
+	p.visit("/pools")
+	p.has("[data-pool=box]", "Small plate Three stars 400 of 400 left")
+	p.visit("/catalog")
+	p.has("main tbody", "Tobias Four stars")
+	p.press("main details:nth-of-type(1) summary")
+	p.has("main details tbody", "1 Hoshimi of the Lanterns Five stars, 10 Stardust")
+	p.look("catalog-entries-1280")
+}
+
+// TestScale: all rows of odds wanted and seen have one scale: a mark is further right if its chance is greater.
+func TestScale(t *testing.T) {
+	t.Parallel()
+	s := festive(t, false)
+	p := browse(t, s.address, wide, "/pools/banner")
+	p.has("#odds-seen", "Worn Codex")
+	p.has("#odds-seen .ends", "0.1% 100%")
+	places := eval[[]float64](p, `[...document.querySelectorAll("#odds-seen .band b")].map((b) => parseFloat(b.style.left))`)
+	want := []float64{0.3, 0.3, 2.5, 2.6, 14.3, 20, 20, 20, 20}
+	if len(places) != len(want) {
+		t.Fatalf("%d marks, want %d", len(places), len(want))
+	}
+	for i, percent := range want {
+		if at := 100 * (math.Log10(percent) + 1) / 3; math.Abs(places[i]-at) > 0.01 {
+			t.Errorf("the mark of %g %% is at %g, want %g", percent, places[i], at)
+		}
+	}
+	if wrong := eval[string](p, `import("`+console.Path+`live.js").then(({ decades }) => {
+		const wrong = [];
+		for (const [chances, ends, lines] of [[[], "0.1,1", 0], [[0], "0.1,1", 0], [[1], "0.1,1", 0], [[0.5, 0.5], "0.1,1", 0], [[0.001, 0.2], "0.001,1", 2], [[0.02, 0.05], "0.01,0.1", 0], [[1e-30, 1], "1e-12,1", 11]]) {
+			const s = decades(chances);
+			if (s.ends.map((e) => Number(e.toPrecision(6))).join() !== ends || s.lines.length !== lines || s.at(0) !== 0 || s.at(1) !== 1) wrong.push(JSON.stringify([chances, s]));
+		}
+		return wrong.join();
+	})`); wrong != "" {
+		t.Error(wrong)
 	}
 }
 

@@ -37,6 +37,7 @@ var shows = []struct{ name, path, selector, text string }{
 	{"player", "/players/ann", "#why", "the outage of Friday"},
 	{"pools", "/pools", "[data-pool=box]", "left"},
 	{"pool", "/pools/box", "#odds-seen", "Moon Rabbit"},
+	{"odds", "/pools/banner", "#odds-seen", "Reed Spear"},
 	{"catalog", "/catalog", "#catalog", "Lantern Festival"},
 	{"versions", "/catalog/versions", "main", "items: 17"},
 	{"disclosure", "/disclosure", "main", "Reed Spear"},

@@ -77,11 +77,13 @@ export function Time({ ms, distance, seconds }) {
   return html`<time class="nowrap" datetime=${d.toISOString()} title=${longDate(ms)}>${seconds ? moment(ms) : date(ms)}</time>${distance && html` <small class="muted">${ago(ms)}</small>`}`;
 }
 
-// Thing is an item, pool, counter or quest by its name, with its id beside it if that differs.
+// Thing is an item, pool, counter or quest by its name, with its id beside it if that differs. Its rarity is a
+// mark and a colour, and in a list of entries or items a text too: style.css says which lists those are.
 export function Thing({ kind = "items", id, plain }) {
   const d = named(kind, id);
   const step = rarityStep(d.rarity);
   return html`<span class=${step ? `rarity rarity-${step}` : "break"} title=${step ? rarityName(d.rarity) : undefined} dir="auto">${d.name}</span>${
+    step > 0 && html`<span class="of-rarity"> <span dir="auto">${rarityName(d.rarity)}</span></span>`}${
     !plain && d.name !== id && html` <span class="id" dir="auto">${id}</span>`}`;
 }
 
