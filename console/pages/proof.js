@@ -129,7 +129,7 @@ function Steps({ given }) {
         ${same === true && html`<p class="note good">${t("proof.same")}</p>`}${same === false && html`<p class="note bad">${t("proof.differs")}</p>`}`
         : html`<p>${t("proof.notFound", { position: num(given.position), index: num(given.index), realm: given.realm })}</p>`}</${Step}>
     <${Step} n="2" mark=${!begun || !commitment ? "warn" : commitment === logged ? "good" : "bad"} title=${t("proof.committed")}>
-      ${begun ? html`<p>${t("proof.committedText", { epoch: num(epoch), position: num(begun.position ?? 0) })}</p><dl class="pairs small"><dt>${t("proof.commitment")}</dt><dd><code class="break">${logged}</code></dd><dt>${t("why.when")}</dt><dd><${Time} ms=${begun.timeUnixMs} /></dd></dl>
+      ${begun ? html`<p>${t("proof.committedText", { epoch: num(epoch), position: num(begun.position ?? 0) })}</p><dl class="pairs small"><dt>${t("proof.commitment")}</dt><dd><code class="break">${logged}</code></dd><dt>${t("why.when")}</dt><dd><${Time} ms=${begun.timeUnixMs} seconds /></dd></dl>
           ${!commitment ? html`<p>${t("proof.noCommitment")}</p>` : commitment === logged ? html`<p class="note good">${t("proof.commitmentSame")}</p>` : html`<p class="note bad">${t("proof.commitmentDiffers")} <code class="break">${commitment}</code></p>`}`
         : failure ? (failure.notOffered ? html`<p>${t("failure.unimplemented")}</p>` : html`<${Failed} failure=${failure} />`) : html`<p>${t("proof.noEpoch")}</p>`}</${Step}>
     <${Step} n="3" mark=${seed ? (computed === logged ? "good" : "bad") : "warn"} title=${t("proof.revealed")}>
