@@ -96,7 +96,7 @@ export const ACTIONS = {
   merge: {
     command: "admin", method: "Merge", minus: true, final: (form) => form.from,
     fields: ({ form, set }) => html`<${Field} label=${t("act.from")} hint=${t("act.fromHint")}>
-        <input name="from" autocomplete="off" spellcheck="false" value=${form.from ?? ""} onInput=${(e) => set({ from: e.target.value })} /></${Field}>
+        <input name="from" autocomplete="off" spellcheck=${false} value=${form.from ?? ""} onInput=${(e) => set({ from: e.target.value })} /></${Field}>
       <label class="check"><input type="checkbox" name="strict" checked=${form.strict} onChange=${(e) => set({ strict: e.target.checked })} />${t("act.strict")}</label>`,
     problem: (form) => !form.from || size(form.from) > 64 ? t("act.need.from") : "",
     preview: async (form, player) => {
@@ -114,7 +114,7 @@ export const ACTIONS = {
   reverse: {
     command: "admin", method: "Reverse", minus: true,
     fields: ({ form, set }) => html`<${Field} label=${t("act.request")} hint=${t("act.requestHint")}>
-      <input class="code" name="request" autocomplete="off" spellcheck="false" value=${form.request ?? ""} onInput=${(e) => set({ request: e.target.value })} /></${Field}>`,
+      <input class="code" name="request" autocomplete="off" spellcheck=${false} value=${form.request ?? ""} onInput=${(e) => set({ request: e.target.value })} /></${Field}>`,
     problem: (form) => !form.request || size(form.request) > 64 ? t("act.need.request") : "",
     preview: async (form, player) => {
       const got = await call("GetResult", { realm: app.realm, requestId: form.request });
@@ -160,7 +160,7 @@ function ItemFields({ form, set, items }) {
 
 function Choice({ label, name, kind, options, form, set }) {
   const list = `choices-${name}`;
-  return html`<${Field} label=${label}><input name=${name} list=${list} autocomplete="off" spellcheck="false" value=${form[name] ?? ""} onInput=${(e) => set({ [name]: e.target.value })} />
+  return html`<${Field} label=${label}><input name=${name} list=${list} autocomplete="off" spellcheck=${false} value=${form[name] ?? ""} onInput=${(e) => set({ [name]: e.target.value })} />
     <datalist id=${list}>${options.map((o) => html`<option key=${o} value=${o} label=${kind ? named(kind, o).name : o} />`)}</datalist></${Field}>`;
 }
 
@@ -221,7 +221,7 @@ export function ActionDialog({ kind, player, preset, close, changed }) {
         <tbody>${preview.rows.map((r) => html`<tr><th scope="row">${r.kind ? html`<${Thing} kind=${r.kind} id=${r.id} />` : r.label}</th><td class="num">${r.before}</td><td class="num"><strong>${r.after}</strong></td></tr>`)}</tbody></table></div>`}
       ${preview.notes.map((n) => html`<p class="note warn">${n}</p>`)}
       <p class="small muted">${t("act.logged", { reason: reason.trim() })}</p>
-      ${action.final && html`<${Field} label=${t("act.type", { text: action.final(form) })}><input name="final" autocomplete="off" spellcheck="false" value=${typed} onInput=${(e) => setTyped(e.target.value)} /></${Field}>`}
+      ${action.final && html`<${Field} label=${t("act.type", { text: action.final(form) })}><input name="final" autocomplete="off" spellcheck=${false} value=${typed} onInput=${(e) => setTyped(e.target.value)} /></${Field}>`}
       ${state.failure && html`<${Failed} failure=${state.failure} />`}
       ${state.unsure && html`<p class="note warn" role="status">${t("act.unsure")} <code class="break">${preview.id}</code></p>`}
       <footer>${!state.unsure && html`<button class="button" type="button" disabled=${state.busy} onClick=${() => setState({ step: "form" })}>${t("back")}</button>`}

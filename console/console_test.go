@@ -116,7 +116,7 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s imports %s: %d", name, m[1], w.Code)
 			}
 		}
-		for _, bad := range []string{"innerHTML", "eval(", "new Function", "document.write", "dangerouslySetInnerHTML", "insertAdjacentHTML", "document.cookie"} {
+		for _, bad := range []string{"innerHTML", "eval(", "new Function", "document.write", "dangerouslySetInnerHTML", "insertAdjacentHTML", "document.cookie", `spellcheck="`} {
 			if strings.Contains(text, bad) {
 				t.Errorf("%s has %s", name, bad)
 			}

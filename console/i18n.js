@@ -6,7 +6,7 @@ const STORED = "kuji-console-language";
 
 let texts = {};
 let language = "en";
-let numbers, decimals, dates, times, full, relative;
+let numbers, decimals, dates, precise, times, full, relative;
 
 export const current = () => language;
 
@@ -30,6 +30,7 @@ export async function speak(wanted, remember) {
   numbers = new Intl.NumberFormat(wanted);
   decimals = new Map();
   dates = new Intl.DateTimeFormat(wanted, { dateStyle: "medium", timeStyle: "short" });
+  precise = new Intl.DateTimeFormat(wanted, { dateStyle: "medium", timeStyle: "medium" });
   full = new Intl.DateTimeFormat(wanted, { dateStyle: "full", timeStyle: "long" });
   times = new Intl.DateTimeFormat(wanted, { timeStyle: "medium" });
   relative = new Intl.RelativeTimeFormat(wanted, { numeric: "auto" });
@@ -77,7 +78,14 @@ export function percent(chance) {
 
 export const date = (ms) => dates.format(new Date(Number(ms)));
 export const longDate = (ms) => full.format(new Date(Number(ms)));
+export const moment = (ms) => precise.format(new Date(Number(ms)));
 export const clock = (ms) => times.format(new Date(Number(ms)));
+
+// tick is a clock as short as an axis needs it: without AM and PM, and without seconds if they are all 0.
+export function tick(ms, seconds) {
+  const parts = times.formatToParts(new Date(Number(ms))).filter((p) => p.type !== "dayPeriod").map((p) => p.value).join("").trim();
+  return seconds ? parts : parts.replace(/\D\d\d$/, "");
+}
 
 // ago says how far a moment is from now.
 export function ago(ms, now = Date.now()) {

@@ -197,3 +197,14 @@ export function wilson(k, n) {
   const half = (z / d) * Math.sqrt((p * (1 - p)) / n + (z * z) / (4 * n * n));
   return [Math.max(0, middle - half), Math.min(1, middle + half)];
 }
+
+// decades returns a scale for chances that all rows of a table share: in powers of ten, as odds of 20 % and of
+// 0.003 % stand side by side. { at: where a chance lies, 0 to 1; ends: the chances at both ends; lines: where the
+// powers between lie }. A chance of 0 lies at the low end.
+export function decades(chances) {
+  const some = chances.filter((c) => c > 0);
+  const low = Math.max(-12, Math.min(-1, ...some.map((c) => Math.floor(Math.log10(c) + 1e-9))));
+  const high = Math.max(low + 1, ...some.map((c) => Math.min(0, Math.ceil(Math.log10(c) - 1e-9))));
+  const at = (c) => (c > 0 ? Math.max(0, Math.min(1, (Math.log10(c) - low) / (high - low))) : 0);
+  return { at, ends: [10 ** low, 10 ** high], lines: Array.from({ length: high - low - 1 }, (_, i) => (i + 1) / (high - low)) };
+}

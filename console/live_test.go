@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -131,6 +132,53 @@ func TestPoolsLive(t *testing.T) {
 	}
 }
 
+// TestAxis: the labels of a plot over time are clocks of the viewer's zone that differ and do not touch, from the
+// first second on, on a phone too.
+func TestAxis(t *testing.T) {
+	t.Parallel()
+	s := open(t, false, festival)
+	drawing(t, s, []string{"daily"}, 1, 100*time.Millisecond)
+	for _, v := range []view{{360, 800, true, "Asia/Kolkata"}, {768, 1000, false, "Asia/Kolkata"}, wide} {
+		p := browse(t, s.address, v, "/operations")
+		p.has("main", "Server")
+		// What is drawn, by canvas: the labels are no text of the page.
+		eval[any](p, `(() => {
+			const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
+			window.drawn = [];
+			window.wrong = [];
+			CanvasRenderingContext2D.prototype.clearRect = function (...at) { window.drawn = []; return clearRect.apply(this, at); };
+			CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+				const half = this.measureText(text).width / 2;
+				if (/:/.test(text)) {
+					for (const d of window.drawn) if (d.text === text || (x - half < d.right + 4 && x + half > d.left - 4)) window.wrong.push(d.text + " and " + text);
+					if (x - half < 0 || x + half > this.canvas.width) window.wrong.push(text + " is cut off");
+					window.drawn.push({ text, left: x - half, right: x + half });
+				}
+				return fillText.call(this, text, x, y, ...rest);
+			};
+		})()`)
+		p.visit("/pools")
+		p.until("window.drawn.length > 1")
+		p.look(fmt.Sprintf("axis-first-%d", v.width))
+		p.until("Number(document.querySelector('main section strong').innerText) > 0")
+		p.until("window.drawn.length > 1")
+		p.look(fmt.Sprintf("axis-%d", v.width))
+		if wrong := eval[[]string](p, "window.wrong"); len(wrong) > 0 {
+			t.Errorf("%d wide: %q", v.width, wrong)
+		}
+		zone, err := time.LoadLocation(v.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels, now := eval[[]string](p, "window.drawn.map((d) => d.text)"), time.Now().In(zone)
+		for _, label := range labels {
+			if !strings.HasPrefix(label, now.Format("3:")) && !strings.HasPrefix(label, now.Add(-2*time.Minute).Format("3:")) {
+				t.Errorf("%d wide: the labels are %q, and it is %s", v.width, labels, now)
+			}
+		}
+	}
+}
+
 // TestCatalog: mistakes are shown where they are, a plan shows old and new, warnings must be accepted,
 // what was applied is in force, versions differ, and an older one comes back as a new one.
 func TestCatalog(t *testing.T) {
@@ -241,6 +289,8 @@ func TestProof(t *testing.T) {
 	p.has("#steps", "What you pasted is what the log says.")
 	p.has("#steps", "The receipt has the same commitment.")
 	p.has("#steps", "The epoch is still running, so its seed is secret.")
+	p.has("#later", "Come back after it is revealed")
+	p.until("!document.querySelector('#steps pre').checkVisibility()") // they would say that nothing can be proven
 	p.accessible("proof")
 	s.stop()
 	s.start() // which reveals the seed
@@ -249,6 +299,7 @@ func TestProof(t *testing.T) {
 	p.press("form .button.primary")
 	p.press("#again")
 	p.has("#belongs", "Yes. This page computed it.")
+	p.until("!document.querySelector('#later') && document.querySelector('#steps pre').checkVisibility()")
 	if eval[string](p, "document.querySelector('#computed').innerText") != fmt.Sprintf("%x", got.GetResult().GetReceipt().GetCommitment()) {
 		t.Error("another commitment is shown than that of the receipt")
 	}
@@ -278,6 +329,25 @@ func TestProof(t *testing.T) {
 	p.set("[name=receipt]", `{"receipt": {"position": "99999"}}`)
 	p.press("form .button.primary")
 	p.has("#steps", "There is no event 0 at position 99,999")
+	for text, want := range map[string]string{"no JSON": "This is not JSON.", "null": "It has no receipt."} {
+		p.set("[name=receipt]", string(answer))
+		p.press("form .button.primary")
+		p.has("#steps", "What you pasted is what the log says.")
+		p.set("[name=receipt]", text)
+		p.press("form .button.primary")
+		p.has("[role=alert]", want)
+		p.until("!document.querySelector('#steps')") // they were of what was pasted before
+	}
+
+	// Who comes by a link has pasted nothing that a commitment could be compared with.
+	receipt := got.GetResult().GetReceipt()
+	p = browse(t, s.address, wide, fmt.Sprintf("/proof/%d/%d", receipt.GetPosition(), receipt.GetIndex()))
+	p.enter("ops")
+	p.has("#steps", fmt.Sprintf("%x", receipt.GetCommitment()))
+	p.has("#steps", "You have pasted no commitment")
+	if eval[bool](p, "document.querySelector('#steps').innerText.includes('The receipt has the same commitment.')") {
+		t.Error("a receipt is said to agree that nobody pasted")
+	}
 
 	// A key of some pools may not ask how long the log is. The feed tells it.
 	p = browse(t, s.address, wide, "/proof")
@@ -456,7 +526,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestZone: moments are shown in the viewer's zone.
+// TestZone: moments are shown in the viewer's zone, in the history with their seconds.
 func TestZone(t *testing.T) {
 	t.Parallel()
 	s := open(t, false, festival)
@@ -467,8 +537,79 @@ func TestZone(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := browse(t, s.address, view{1280, 900, false, zone}, "/players/ann")
-		p.has("#why", time.UnixMilli(done.Receipt.Time).In(where).Format("Jan 2, 2006, 3:04 PM"))
+		p.has("#why", time.UnixMilli(done.Receipt.Time).In(where).Format("Jan 2, 2006, 3:04:05 PM"))
 	}
+}
+
+// TestRarities: tables and lists of items and entries say a rarity in words, and a mention shows it by a shape too.
+func TestRarities(t *testing.T) {
+	t.Parallel()
+	s := open(t, false, festival)
+	s.do(kuji.Grant{ID: "g", Player: "ann", Items: []kuji.Stack{{Item: "plush", Quantity: 2}, {Item: "hoshimi", Quantity: 1}}})
+	p := browse(t, s.address, wide, "/players/ann")
+	p.has("#player ~ .cards tbody", "Plush rabbit Four stars plush")
+	p.has("#player ~ .cards tbody", "Hoshimi of the Lanterns Five stars 0.3%")
+	p.has("#why tbody", "+2 Plush rabbit = 2")
+	if got := eval[int](p, "new Set([...document.querySelectorAll('#why .rarity, #player ~ .cards .rarity')].map((e) => getComputedStyle(e, '::before').clipPath)).size"); got != 3 {
+		t.Errorf("the marks of three rarities have %d shapes", got)
+	}
+	p.visit("/pools/box")
+	p.has("#odds-seen tbody", "Moon Rabbit figure Five stars")
+	p.visit("/pools")
+	p.has("[data-pool=box]", "Small plate Three stars 400 of 400 left")
+	p.visit("/catalog")
+	p.has("main tbody", "Tobias Four stars")
+	p.press("main details:nth-of-type(1) summary")
+	p.has("main details tbody", "1 Hoshimi of the Lanterns Five stars, 10 Stardust")
+	p.look("catalog-entries-1280")
+}
+
+// TestScale: all rows of odds wanted and seen have one scale: a mark is further right if its chance is greater.
+func TestScale(t *testing.T) {
+	t.Parallel()
+	s := festive(t, false)
+	p := browse(t, s.address, wide, "/pools/banner")
+	p.has("#odds-seen", "Worn Codex")
+	p.has("#odds-seen .ends", "0.1% 100%")
+	places := eval[[]float64](p, `[...document.querySelectorAll("#odds-seen .band b")].map((b) => parseFloat(b.style.left))`)
+	want := []float64{0.3, 0.3, 2.5, 2.6, 14.3, 20, 20, 20, 20}
+	if len(places) != len(want) {
+		t.Fatalf("%d marks, want %d", len(places), len(want))
+	}
+	for i, percent := range want {
+		if at := 100 * (math.Log10(percent) + 1) / 3; math.Abs(places[i]-at) > 0.01 {
+			t.Errorf("the mark of %g %% is at %g, want %g", percent, places[i], at)
+		}
+	}
+	if wrong := eval[string](p, `import("`+console.Path+`live.js").then(({ decades }) => {
+		const wrong = [];
+		for (const [chances, ends, lines] of [[[], "0.1,1", 0], [[0], "0.1,1", 0], [[1], "0.1,1", 0], [[0.5, 0.5], "0.1,1", 0], [[0.001, 0.2], "0.001,1", 2], [[0.02, 0.05], "0.01,0.1", 0], [[1e-30, 1], "1e-12,1", 11]]) {
+			const s = decades(chances);
+			if (s.ends.map((e) => Number(e.toPrecision(6))).join() !== ends || s.lines.length !== lines || s.at(0) !== 0 || s.at(1) !== 1) wrong.push(JSON.stringify([chances, s]));
+		}
+		return wrong.join();
+	})`); wrong != "" {
+		t.Error(wrong)
+	}
+}
+
+// TestNoName: the history says why a draw or a code has no name of a key, and nothing of the kind of a grant.
+func TestNoName(t *testing.T) {
+	t.Parallel()
+	s := open(t, true, festival)
+	s.do(kuji.Grant{ID: "g", Player: "ann", Items: []kuji.Stack{{Item: "plate", Quantity: 1}}, Note: kuji.Note{By: "support"}}, kuji.Grant{ID: "h", Player: "ann", Items: []kuji.Stack{{Item: "plate", Quantity: 1}}})
+	p := browse(t, s.address, wide, "/players/ann")
+	p.enter("ops")
+	p.has("#why", "support")
+	p.has("#why td .muted", "–") // this grant could have a name
+	says := "Draws and codes are the player’s own, so the log has no key’s name for them."
+	if eval[bool](p, "document.body.innerText.includes("+quote(says)+")") {
+		t.Error("it speaks of draws, and there are none")
+	}
+	s.do(kuji.Draw{ID: "d", Player: "ann", Pool: "daily", Count: 1})
+	p.press("#player .button") // reload
+	p.has("#why tbody", "the player, by a draw")
+	p.has("#why", says)
 }
 
 // TestLanguages: every page is complete in every language, and fits in 360 px.

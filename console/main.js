@@ -141,7 +141,7 @@ function Enter({ done }) {
     <p class="muted">${t("enter.text")}</p>
     ${wrong && html`<p class="note bad" role="alert">${t("enter.wrong")}</p>`}
     <form class="form" onSubmit=${submit}>
-      <${Field} label=${t("enter.key")}><input name="key" type="password" autocomplete="off" spellcheck="false" value=${value} onInput=${(e) => set(e.target.value)} /></${Field}>
+      <${Field} label=${t("enter.key")}><input name="key" type="password" autocomplete="off" spellcheck=${false} value=${value} onInput=${(e) => set(e.target.value)} /></${Field}>
       <label class="check"><input type="checkbox" name="keep" checked=${keep} onChange=${(e) => setKeep(e.target.checked)} />${t("enter.keep")}</label>
       <div class="row"><button class="button primary" disabled=${!value.trim()}>${t("enter.go")}</button></div>
     </form>

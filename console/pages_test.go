@@ -37,6 +37,7 @@ var shows = []struct{ name, path, selector, text string }{
 	{"player", "/players/ann", "#why", "the outage of Friday"},
 	{"pools", "/pools", "[data-pool=box]", "left"},
 	{"pool", "/pools/box", "#odds-seen", "Moon Rabbit"},
+	{"odds", "/pools/banner", "#odds-seen", "Reed Spear"},
 	{"catalog", "/catalog", "#catalog", "Lantern Festival"},
 	{"versions", "/catalog/versions", "main", "items: 17"},
 	{"disclosure", "/disclosure", "main", "Reed Spear"},
@@ -69,6 +70,34 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSpelling: no browser underlines ids, keys and YAML, nor sends them to be checked. Preact sets the property,
+// so the attribute of the templates is not what counts.
+func TestSpelling(t *testing.T) {
+	t.Parallel()
+	s := festive(t, true)
+	p := browse(t, s.address, wide, "/players")
+	unchecked := func(selector string) {
+		t.Helper()
+		p.until(fmt.Sprintf("document.querySelector(%s)", quote(selector)))
+		if wrong := eval[string](p, "[...document.querySelectorAll('[spellcheck]')].filter((e) => e.spellcheck || e.getAttribute('spellcheck') !== 'false').map((e) => e.outerHTML).join()"); wrong != "" {
+			t.Errorf("checked for spelling: %s", wrong)
+		}
+		if !eval[bool](p, fmt.Sprintf("document.querySelector(%s).spellcheck === false", quote(selector))) {
+			t.Errorf("%s is checked for spelling", selector)
+		}
+	}
+	unchecked("input[name=key]")
+	p.enter("ops")
+	for path, selector := range map[string]string{"/players": "input[name=player]", "/catalog/new": "textarea[name=yaml]", "/proof": "textarea[name=receipt]",
+		"/operations": "textarea[name=report]", "/contract/call/kuji.v1.RewardService%2FGetPool": "textarea[name=body]"} {
+		p.visit(path)
+		unchecked(selector)
+	}
+	p.visit("/players/ann")
+	p.press("[data-act=merge]")
+	unchecked("dialog input[name=from]")
 }
 
 // TestScreenshots writes the pictures of docs/console.md: those of what a window shows, while people draw.

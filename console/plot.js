@@ -1,5 +1,6 @@
 // Plots: small ones drawn as paths, large ones by uPlot, which is loaded when the first one is shown.
 import { html, useEffect, useRef } from "./dom.js";
+import { tick } from "./i18n.js";
 
 // Spark is the course of a number, without axes; the label says it in words.
 export function Spark({ values, label }) {
@@ -35,6 +36,31 @@ function colour(name) {
   return value;
 }
 
+const FONT = "12px system-ui";
+const SHORTEST = 60; // seconds that an axis of time has at least
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400]; // between two marks
+
+// pen measures labels.
+const pen = document.createElement("canvas").getContext("2d");
+
+// wide returns how far apart marks must be that have labels such as these.
+function wide(...labels) {
+  pen.font = FONT;
+  return Math.ceil(Math.max(...labels.map((l) => pen.measureText(l).width))) + 16;
+}
+
+// across is the axis of x, whose labels do not touch: the marks are as far apart as the widest label needs.
+function across({ time, xFormat }) {
+  if (time) return { incrs: SECONDS, space: (u, axis, low, high) => wide(tick(low * 1000, true), tick(high * 1000, true)), values: (u, at, axis, space, step) => at.map((s) => tick(s * 1000, step % 60 !== 0)) };
+  return xFormat && { space: (u, axis, low, high) => wide(xFormat(low), xFormat(high)), values: (u, at) => at.map(xFormat) };
+}
+
+// lately is the range of an axis of time: at least a minute up to the newest moment, or to now if there is none.
+function lately(u, low, high) {
+  const end = high ?? Date.now() / 1000;
+  return [Math.min(low ?? end, end - SHORTEST), end];
+}
+
 // Plot shows series over x: data is [xs, ys, …]; series, [{ label, colour }]; time, whether x is seconds.
 export function Plot({ data, series, time = false, label, format, xFormat }) {
   const box = useRef();
@@ -48,11 +74,11 @@ export function Plot({ data, series, time = false, label, format, xFormat }) {
     let watch;
     library().then((uPlot) => {
       if (gone) return;
-      const axis = { stroke: colour("--text-2"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+      const axis = { stroke: colour("--text-2"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: FONT };
       plot.current = new uPlot({
         width: element.clientWidth, height: 220, legend: { show: series.length > 1 }, cursor: { drag: { x: false, y: false } },
-        scales: { x: { time }, y: { range: (u, low, high) => [0, (high || 1) * 1.1] } },
-        axes: [{ ...axis, size: 32, values: xFormat && ((u, vs) => vs.map(xFormat)) }, { ...axis, size: 64, values: format && ((u, vs) => vs.map(format)) }],
+        scales: { x: { time, range: time ? lately : undefined }, y: { range: (u, low, high) => [0, (high || 1) * 1.1] } },
+        axes: [{ ...axis, size: 32, ...across({ time, xFormat }) }, { ...axis, size: 64, values: format && ((u, vs) => vs.map(format)) }],
         series: [{}, ...series.map((s) => ({ label: s.label, stroke: colour(s.colour ?? "--accent"), width: 2, points: { show: false }, fill: s.fill && `color-mix(in srgb, ${colour(s.colour ?? "--accent")} 12%, transparent)`, dash: s.dash }))],
       }, latest.current, element);
       watch = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: 220 }));

@@ -1,7 +1,7 @@
 // Parts that all pages use.
 import { html, useEffect, useRef, useState } from "./dom.js";
 import { Failure } from "./api.js";
-import { ago, date, longDate, num, t, word } from "./i18n.js";
+import { ago, date, longDate, moment, num, t, word } from "./i18n.js";
 import { app, named, onChange, rarityName, rarityStep } from "./store.js";
 
 // useApp renders a part again when what all pages share changes.
@@ -70,18 +70,20 @@ export function Loading({ load, children }) {
   return html`${load.failure && html`<${Failed} failure=${load.failure} retry=${load.reload} />`}${children(load.data)}`;
 }
 
-// Time is a moment in the viewer's zone. The whole of it stands in the title.
-export function Time({ ms, distance }) {
+// Time is a moment in the viewer's zone, with its seconds if they matter. The whole of it stands in the title.
+export function Time({ ms, distance, seconds }) {
   if (!ms || ms === "0") return html`<span class="muted">–</span>`;
   const d = new Date(Number(ms));
-  return html`<time class="nowrap" datetime=${d.toISOString()} title=${longDate(ms)}>${date(ms)}</time>${distance && html` <small class="muted">${ago(ms)}</small>`}`;
+  return html`<time class="nowrap" datetime=${d.toISOString()} title=${longDate(ms)}>${seconds ? moment(ms) : date(ms)}</time>${distance && html` <small class="muted">${ago(ms)}</small>`}`;
 }
 
-// Thing is an item, pool, counter or quest by its name, with its id beside it if that differs.
+// Thing is an item, pool, counter or quest by its name, with its id beside it if that differs. Its rarity is a
+// mark and a colour, and in a list of entries or items a text too: style.css says which lists those are.
 export function Thing({ kind = "items", id, plain }) {
   const d = named(kind, id);
   const step = rarityStep(d.rarity);
   return html`<span class=${step ? `rarity rarity-${step}` : "break"} title=${step ? rarityName(d.rarity) : undefined} dir="auto">${d.name}</span>${
+    step > 0 && html`<span class="of-rarity"> <span dir="auto">${rarityName(d.rarity)}</span></span>`}${
     !plain && d.name !== id && html` <span class="id" dir="auto">${id}</span>`}`;
 }
 

@@ -91,7 +91,7 @@ function Try({ path, method, reads }) {
     call(method, body).then((answer) => go({ answer }), (failure) => go({ failure }));
   };
   return html`<form class="form" onSubmit=${submit}>
-    <${Field} label=${t("contract.body")} error=${state.wrong}><textarea class="code" name="body" rows="3" spellcheck="false" value=${body} onInput=${(e) => set(e.target.value)}></textarea></${Field}>
+    <${Field} label=${t("contract.body")} error=${state.wrong}><textarea class="code" name="body" rows="3" spellcheck=${false} value=${body} onInput=${(e) => set(e.target.value)}></textarea></${Field}>
     <pre tabindex="0">${curl}</pre><div class="row">${reads ? html`<button class="button primary" disabled=${state.busy}>${t("contract.send")}</button>` : html`<span class="small muted">${t("contract.changes")}</span>`}<${Copy} text=${curl} label=${t("contract.copy")} /></div>
     ${state.failure && html`<${Failed} failure=${state.failure} />`}${state.answer && html`<pre tabindex="0" id="answer">${JSON.stringify(state.answer, null, 2)}</pre>`}</form>`;
 }

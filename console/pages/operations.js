@@ -174,7 +174,7 @@ function Verify() {
   return html`<section class="card" id="verify"><h2>${t("operations.verify")}</h2>
     <p class="small muted">${t("operations.verifyText")}</p>
     <pre tabindex="0">kuji backup --to /backup/kuji --server ${location.origin}${"\n"}kuji verify --data /backup/kuji --json > report.json</pre>
-    <${Field} label=${t("operations.verifyPaste")} error=${wrong}><textarea class="code" name="report" rows="3" spellcheck="false" value=${given} onInput=${(e) => give(e.target.value)}></textarea></${Field}>
+    <${Field} label=${t("operations.verifyPaste")} error=${wrong}><textarea class="code" name="report" rows="3" spellcheck=${false} value=${given} onInput=${(e) => give(e.target.value)}></textarea></${Field}>
     ${realms.map((r) => html`<div key=${r.realm} class="entry"><div class="row apart"><b class="break">${r.realm}</b>${r.ok ? html`<span class="chip good">${t("operations.verifyOk")}</span>` : html`<span class="chip bad">${t("operations.verifyBad")}</span>`}</div>
       ${r.error && html`<p class="note bad break" role="alert">${typeof r.error === "string" ? r.error : JSON.stringify(r.error)}</p>`}
       <dl class="stats"><div><dt>${t("operations.position")}</dt><dd>${num(r.position ?? 0)}</dd></div>

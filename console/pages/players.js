@@ -19,7 +19,7 @@ function Find({ id = "" }) {
     if (value) location.hash = link("players", value);
   };
   return html`<form class="row" role="search" onSubmit=${go}>
-    <label class="field"><span>${t("players.find")}</span><input name="player" autocomplete="off" spellcheck="false" value=${value} onInput=${(e) => set(e.target.value)} placeholder=${t("players.findHint")} /></label>
+    <label class="field"><span>${t("players.find")}</span><input name="player" autocomplete="off" spellcheck=${false} value=${value} onInput=${(e) => set(e.target.value)} placeholder=${t("players.findHint")} /></label>
     <button class="button primary" style=${{ alignSelf: "end" }}>${t("players.open")}</button></form>`;
 }
 
@@ -41,7 +41,6 @@ const OFFERED = ["grant", "take", "track", "counter", "reverse", "merge"];
 function Player({ id }) {
   const load = useLoad((signal) => call("GetPlayer", { realm: app.realm, player: id, names: true }, { signal }), [id]);
   const [doing, act] = useState(null);
-  const [turn, again] = useState(0);
   if (load.failure?.code === "not_found") return html`<p class="empty">${t("players.unknown", { player: id })}</p>`;
   return html`<${Loading} load=${load}>${({ player }) => {
     const kinds = [...OFFERED, player.blocked ? "unblock" : "block"].filter(allowed);
@@ -56,8 +55,8 @@ function Player({ id }) {
     </section>
     <div class="cards two"><div class="stack"><${Inventory} player=${player} /><${Holds} id=${player.id} turn=${player.position} /></div>
       <div class="stack"><${Standing} player=${player} /><${WouldGive} id=${player.id} turn=${player.position} /></div></div>
-    <${Why} player=${player} turn=${turn} reverse=${allowed("reverse") && ((request) => act({ kind: "reverse", preset: { request } }))} />
-    ${doing && html`<${ActionDialog} key=${doing.kind} kind=${doing.kind} preset=${doing.preset} player=${player} close=${() => act(null)} changed=${() => { load.reload(); again(turn + 1); }} />`}`;
+    <${Why} player=${player} turn=${player.position} reverse=${allowed("reverse") && ((request) => act({ kind: "reverse", preset: { request } }))} />
+    ${doing && html`<${ActionDialog} key=${doing.kind} kind=${doing.kind} preset=${doing.preset} player=${player} close=${() => act(null)} changed=${load.reload} />`}`;
   }}</${Loading}>`;
 }
 
@@ -153,17 +152,21 @@ function Why({ player, turn, reverse }) {
 }
 
 const REVERSIBLE = new Set(["grant", "draw", "redeem"]);
+const UNNAMED = new Set(["draw", "redeem"]); // of these, the log keeps no key's name: see docs/reference/keys.md
+
+const unnamed = (e) => !e.by && UNNAMED.has(e.kind);
 
 function Events({ events, player, reverse }) {
   if (!events.length) return html`<p class="muted">${t("why.none")}</p>`;
-  return html`<div class="table" tabindex="0" role="region" aria-label=${t("why.title")}><table class="flow"><thead><tr><th scope="col">${t("why.when")}</th><th scope="col">${t("why.what")}</th><th scope="col" class="num">${t("why.change")}</th><th scope="col">${t("why.who")}</th><th scope="col"><span class="vh">${t("player.actions")}</span></th></tr></thead>
+  return html`${events.some(unnamed) && html`<p class="small muted">${t("why.unnamed")}</p>`}
+    <div class="table" tabindex="0" role="region" aria-label=${t("why.title")}><table class="flow"><thead><tr><th scope="col">${t("why.when")}</th><th scope="col">${t("why.what")}</th><th scope="col" class="num">${t("why.change")}</th><th scope="col">${t("why.who")}</th><th scope="col"><span class="vh">${t("player.actions")}</span></th></tr></thead>
     <tbody>${events.map((e) => html`<tr key=${`${e.position}/${e.index ?? 0}`}>
-      <td><${Time} ms=${e.timeUnixMs} /><a class="small num" style=${{ display: "block" }} href=${link("proof", e.position, String(e.index ?? 0))}>${num(e.position)} / ${num(e.index ?? 0)}</a></td>
+      <td><${Time} ms=${e.timeUnixMs} seconds /><a class="small num" style=${{ display: "block" }} href=${link("proof", e.position, String(e.index ?? 0))}>${num(e.position)} / ${num(e.index ?? 0)}</a></td>
       <td style=${{ minWidth: "11rem" }}><strong>${word("kind", e.kind)}</strong> ${e.pool && html`<${Thing} kind="pools" id=${e.pool} plain />`} ${e.status !== "STATUS_OK" && html`<${StatusChip} status=${e.status} />`}
         ${e.outcomes?.length > 0 && html`<span class="small muted break" style=${{ display: "block" }}>${e.outcomes.slice(0, 10).map((o) => o.entry).join(", ")}${e.outcomes.length > 10 && " …"}</span>`}
         ${(e.claims ?? []).map((c) => html`<span class="small muted" style=${{ display: "block" }}><${Thing} kind="quests" id=${c.quest || c.counter || ""} plain /></span>`)}
         ${e.requestId && html`<code class="id">${e.requestId}</code>`}</td>
       <td class="num wrap">${(e.changes ?? []).filter((c) => c.player === player).map((c) => html`<span style=${{ display: "block" }}><span class="nowrap">${c.delta?.startsWith("-") ? "" : "+"}${num(c.delta ?? 0)}</span> <${Thing} id=${c.item} plain />${c.balance !== undefined && html` <span class="muted nowrap">= ${num(c.balance)}</span>`}</span>`)}</td>
-      <td style=${{ minWidth: "8rem" }}>${e.by ? html`<strong class="break">${e.by}</strong>` : html`<span class="muted">–</span>`}${e.reason && html`<span class="small break" style=${{ display: "block" }}>${e.reason}</span>`}${e.metadata && html`<span class="id">${e.metadata}</span>`}</td>
+      <td style=${{ minWidth: "8rem" }}>${e.by ? html`<strong class="break">${e.by}</strong>` : html`<span class="muted">${unnamed(e) ? t(`why.by.${e.kind}`) : "–"}</span>`}${e.reason && html`<span class="small break" style=${{ display: "block" }}>${e.reason}</span>`}${e.metadata && html`<span class="id">${e.metadata}</span>`}</td>
       <td>${reverse && e.requestId && e.status === "STATUS_OK" && REVERSIBLE.has(e.kind) && html`<button class="button quiet" type="button" onClick=${() => reverse(e.requestId)} aria-label=${t("act.reverseThis", { request: e.requestId })}>${t("act.reverse")}</button>`}</td></tr>`)}</tbody></table></div>`;
 }

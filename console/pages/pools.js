@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "../dom.js";
 import { clock, date, dec, num, percent, t, word } from "../i18n.js";
 import { loadNames, names } from "../store.js";
-import { Live, wilson } from "../live.js";
+import { Live, decades, wilson } from "../live.js";
 import { Plot, Spark } from "../plot.js";
 import { Bar, EntryName, Failed, Head, PlayerLink, Stacks, StatusChip, Thing, Time, link, useApp } from "../ui.js";
 
@@ -32,7 +32,7 @@ function All({ ids, only }) {
   const total = l.total.last;
   return html`<${Connection} live=${l} />
     <section class="card"><div class="row apart"><h2>${t("pools.drawsASecond")}</h2><strong class="num" style=${{ fontSize: "var(--t2)" }}>${total === null ? "–" : dec(total, total < 100 ? 1 : 0)}</strong></div>
-      <${Plot} data=${[[...l.times.values], [...l.total.values]]} series=${[{ label: t("pools.drawsASecond"), fill: true }]} time label=${t("pools.drawsASecond")} xFormat=${(s) => clock(s * 1000)} format=${(v) => dec(v, 2)} /></section>
+      <${Plot} data=${[[...l.times.values], [...l.total.values]]} series=${[{ label: t("pools.drawsASecond"), fill: true }]} time label=${t("pools.drawsASecond")} format=${(v) => dec(v, 2)} /></section>
     <div class="cards two"><div style=${{ gridColumn: "1 / -1" }}>
       ${ids.length > 12 && html`<label class="field" style=${{ maxWidth: "20rem", marginBottom: "var(--s4)" }}><span>${t("pools.find")}</span><input name="find" value=${find} onInput=${(e) => setFind(e.target.value)} /></label>`}
       <div class="pools">${found.slice(0, shown).map((p) => html`<${Card} key=${p.id} p=${p} />`)}</div>
@@ -135,19 +135,21 @@ function Seen({ pool, first }) {
   const total = raffle ? entries.reduce((n, e) => n + weight(e), 0) : Number(pool.totalWeight ?? 0);
   const each = pool.mode === "POOL_MODE_EACH";
   const bent = (pool.pity ?? []).length + (pool.guarantees ?? []).length > 0 || entries.some((e) => e.luck || e.when || e.moments || (!raffle && (e.weight ?? "0") !== (e.catalogWeight ?? "0")));
+  const rows = entries.map((e, i) => {
+    const [low, high] = wilson(counts[i], all);
+    return { e, wanted: total > 0 ? weight(e) / total : 0, seen: all > 0 ? counts[i] / all : 0, low, high };
+  });
+  const banded = all > 0 && !each;
+  const scale = decades(rows.flatMap((r) => [r.wanted, r.low, r.high]));
+  const at = (chance) => `${scale.at(chance) * 100}%`;
   return html`<p class="small muted">${t("pools.bandText", { n: num(all) })} ${bent && t("pools.bent")} ${each && t("pools.each")}
       ${pool.entryCount > entries.length && t("shownOf", { shown: num(entries.length), all: num(pool.entryCount) })}</p>
-    <div class="table" tabindex="0" role="region" aria-label=${t("pools.wantedSeen")}><table><thead><tr><th scope="col">${t("entry")}</th><th scope="col" class="num">${t("pools.wanted")}</th><th scope="col" class="num">${t("pools.seen")}</th><th scope="col">${t("pools.band")}</th><th scope="col" class="num">${t("pools.drawn")}</th><th scope="col" class="num">${t("pools.left")}</th></tr></thead>
-    <tbody>${entries.map((e, i) => {
-      const wanted = total > 0 ? weight(e) / total : 0;
-      const seen = all > 0 ? counts[i] / all : 0;
-      const [low, high] = wilson(counts[i], all);
-      const off = !bent && !each && all > 0 && (wanted < low || wanted > high);
-      const top = Math.max(high, wanted, 1e-12) * 1.15;
-      const at = (x) => `${Math.min(100, (x / top) * 100)}%`;
+    <div class="table" tabindex="0" role="region" aria-label=${t("pools.wantedSeen")}><table><thead><tr><th scope="col">${t("entry")}</th><th scope="col" class="num">${t("pools.wanted")}</th><th scope="col" class="num">${t("pools.seen")}</th><th scope="col">${t("pools.band")}${banded && html`<span class="ends"><span>${percent(scale.ends[0])}</span><span>${percent(scale.ends[1])}</span></span>`}</th><th scope="col" class="num">${t("pools.drawn")}</th><th scope="col" class="num">${t("pools.left")}</th></tr></thead>
+    <tbody>${rows.map(({ e, wanted, seen, low, high }) => {
+      const off = !bent && banded && (wanted < low || wanted > high);
       const text = t("pools.bandFrom", { low: percent(low), high: percent(high) });
-      return html`<tr key=${e.id}><th scope="row"><${EntryName} entry=${e} /><span class="id">${e.id}</span></th><td class="num">${percent(wanted)}</td><td class="num">${all > 0 && !each ? percent(seen) : "–"}</td>
-        <td style=${{ minWidth: "8rem" }}>${all > 0 && !each && html`<span class=${`band ${off ? "off" : ""}`} role="img" aria-label=${text} title=${text}><i style=${{ left: at(low), width: `${((high - low) / top) * 100}%` }}></i><b style=${{ left: at(wanted) }}></b></span>`}</td>
+      return html`<tr key=${e.id}><th scope="row"><${EntryName} entry=${e} /><span class="id">${e.id}</span></th><td class="num">${percent(wanted)}</td><td class="num">${banded ? percent(seen) : "–"}</td>
+        <td style=${{ minWidth: "8rem" }}>${banded && html`<span class=${`band ${off ? "off" : ""}`} role="img" aria-label=${text} title=${text}>${scale.lines.map((x) => html`<u style=${{ left: `${x * 100}%` }}></u>`)}<i style=${{ left: at(low), width: `${(scale.at(high) - scale.at(low)) * 100}%` }}></i>${wanted > 0 && html`<b style=${{ left: at(wanted) }}></b>`}</span>`}</td>
         <td class="num">${num(e.drawn ?? 0)}</td><td class="num">${e.left === undefined ? "∞" : num(e.left)}</td></tr>`;
     })}</tbody></table></div>`;
 }

@@ -8,12 +8,12 @@ import { commitmentOf, fromBase64, hex } from "../sha256.js";
 import { Copy, Failed, Field, Head, PlayerLink, Stacks, StatusChip, Thing, Time, link, useLoad } from "../ui.js";
 
 export default function Proof({ rest }) {
-  const [given, give] = useState(null);
+  const [given, give] = useState(null); // null: nothing was pasted; false: nothing that can be checked
   const [place, index] = rest;
   return html`<div class="page"><${Head} title=${t("page.proof")}>${t("proof.text")}</${Head}>
     <${Paste} give=${give} />
     ${given ? html`<${Steps} key=${JSON.stringify(given)} given=${given} />`
-      : /^\d+$/.test(place ?? "") && html`<${Steps} key=${place + index} given=${{ realm: app.realm, position: place, index: Number(index ?? 0) }} />`}</div>`;
+      : given === null && /^\d+$/.test(place ?? "") && html`<${Steps} key=${place + index} given=${{ realm: app.realm, position: place, index: Number(index ?? 0) }} />`}</div>`;
 }
 
 function Paste({ give }) {
@@ -27,9 +27,10 @@ function Paste({ give }) {
       give(read);
     } catch (error) {
       setWrong(error.message);
+      give(false); // the steps of what was there before say nothing about this
     }
   };
-  return html`<form class="card" onSubmit=${go}><${Field} label=${t("proof.paste")}><textarea class="code" name="receipt" rows="6" spellcheck="false" value=${text} onInput=${(e) => set(e.target.value)}></textarea></${Field}>
+  return html`<form class="card" onSubmit=${go}><${Field} label=${t("proof.paste")}><textarea class="code" name="receipt" rows="6" spellcheck=${false} value=${text} onInput=${(e) => set(e.target.value)}></textarea></${Field}>
     ${wrong && html`<p class="note bad" role="alert">${wrong}</p>`}
     <div class="row"><button class="button primary" disabled=${!text.trim()}>${t("proof.check")}</button><span class="small muted">${t("proof.anyForm")}</span></div></form>`;
 }
@@ -43,9 +44,9 @@ export function readReceipt(text) {
   } catch {
     throw new Error(t("proof.noJSON"));
   }
-  const result = value.result ?? value;
-  const receipt = result.receipt ?? result;
-  const position = receipt.position;
+  const result = value?.result ?? value;
+  const receipt = result?.receipt ?? result;
+  const position = receipt?.position;
   if (position === undefined || !/^\d+$/.test(String(position))) throw new Error(t("proof.noReceipt"));
   const outcomes = Array.isArray(result.outcomes) ? result.outcomes.map((o) => o.entry) : null;
   const commitment = receipt.commitment ?? null;
@@ -90,12 +91,11 @@ async function eventAt({ realm, position, index }, signal) {
 
 async function gather(given, signal) {
   const event = await eventAt(given, signal);
-  let { epoch, commitment } = given;
+  let { epoch } = given;
   if (!epoch && event?.requestId) { // the feed does not name the epoch; the remembered answer does
     try {
       const got = await call("GetResult", { realm: given.realm, requestId: event.requestId }, { signal });
-      epoch = got.result?.receipt?.epoch ?? null;
-      commitment ??= got.result?.receipt?.commitment ? hex(fromBase64(got.result.receipt.commitment)) : null;
+      epoch = got.result?.receipt?.epoch ?? null; // its commitment is the server's word of now, and compares with nothing
     } catch (e) {
       if (!(e instanceof Failure)) throw e;
     }
@@ -110,14 +110,15 @@ async function gather(given, signal) {
       failure = e;
     }
   }
-  return { event, epoch, commitment, begun, failure };
+  return { event, epoch, begun, failure };
 }
 
 function Steps({ given }) {
   const load = useLoad((signal) => gather(given, signal), []);
   if (load.failure) return html`<${Failed} failure=${load.failure} retry=${load.reload} />`;
   if (!load.data) return html`<p class="muted" aria-busy="true">${t("loading")}</p>`;
-  const { event, epoch, commitment, begun, failure } = load.data;
+  const { event, epoch, begun, failure } = load.data;
+  const { commitment } = given;
   const logged = begun && hex(fromBase64(begun.commitment ?? ""));
   const seed = begun?.seed ? fromBase64(begun.seed) : null;
   const computed = seed && hex(commitmentOf(given.realm, epoch, seed));
@@ -127,17 +128,22 @@ function Steps({ given }) {
       ${event ? html`<p>${t("proof.found", { position: num(event.position), index: num(event.index ?? 0), realm: given.realm })}</p><${Event} e=${event} />
         ${same === true && html`<p class="note good">${t("proof.same")}</p>`}${same === false && html`<p class="note bad">${t("proof.differs")}</p>`}`
         : html`<p>${t("proof.notFound", { position: num(given.position), index: num(given.index), realm: given.realm })}</p>`}</${Step}>
-    <${Step} n="2" mark=${begun ? (commitment && commitment !== logged ? "bad" : "good") : "warn"} title=${t("proof.committed")}>
-      ${begun ? html`<p>${t("proof.committedText", { epoch: num(epoch), position: num(begun.position ?? 0) })}</p><dl class="pairs small"><dt>${t("proof.commitment")}</dt><dd><code class="break">${logged}</code></dd><dt>${t("why.when")}</dt><dd><${Time} ms=${begun.timeUnixMs} /></dd></dl>
-          ${commitment && (commitment === logged ? html`<p class="note good">${t("proof.commitmentSame")}</p>` : html`<p class="note bad">${t("proof.commitmentDiffers")} <code class="break">${commitment}</code></p>`)}`
+    <${Step} n="2" mark=${!begun || !commitment ? "warn" : commitment === logged ? "good" : "bad"} title=${t("proof.committed")}>
+      ${begun ? html`<p>${t("proof.committedText", { epoch: num(epoch), position: num(begun.position ?? 0) })}</p><dl class="pairs small"><dt>${t("proof.commitment")}</dt><dd><code class="break">${logged}</code></dd><dt>${t("why.when")}</dt><dd><${Time} ms=${begun.timeUnixMs} seconds /></dd></dl>
+          ${!commitment ? html`<p>${t("proof.noCommitment")}</p>` : commitment === logged ? html`<p class="note good">${t("proof.commitmentSame")}</p>` : html`<p class="note bad">${t("proof.commitmentDiffers")} <code class="break">${commitment}</code></p>`}`
         : failure ? (failure.notOffered ? html`<p>${t("failure.unimplemented")}</p>` : html`<${Failed} failure=${failure} />`) : html`<p>${t("proof.noEpoch")}</p>`}</${Step}>
     <${Step} n="3" mark=${seed ? (computed === logged ? "good" : "bad") : "warn"} title=${t("proof.revealed")}>
       ${seed ? html`<dl class="pairs small"><dt>${t("proof.seed")}</dt><dd><code class="break" id="seed">${hex(seed)}</code></dd><dt>SHA-256</dt><dd><code class="break" id="computed">${computed}</code></dd></dl>
           <p class=${`note ${computed === logged ? "good" : "bad"}`} id="belongs">${computed === logged ? t("proof.belongs") : t("proof.notBelongs")}</p><p class="small muted">${t("proof.how")}</p>`
         : html`<p>${begun?.current ? t("proof.current") : t("proof.notRevealed")}</p>`}</${Step}>
     <${Step} n="4" mark="" title=${t("proof.again")}>
-      <p>${t("proof.againText")}</p><pre tabindex="0">${commands()}</pre><${Copy} text=${commands()} /></${Step}>
+      ${begun?.current ? html`<p class="note" id="later">${t("proof.againLater")}</p><details><summary>${t("proof.againThen")}</summary><${Again} /></details>` : html`<${Again} />`}</${Step}>
   </ol>`;
+}
+
+// Again is how to have every choice decided again. Of an epoch that runs, nobody can: its seed is secret.
+function Again() {
+  return html`<p>${t("proof.againText")}</p><pre tabindex="0">${commands()}</pre><${Copy} text=${commands()} />`;
 }
 
 const commands = () => `kuji backup --to ./kuji-copy --server ${location.origin} --key-file admin.key\nkuji verify --data ./kuji-copy`;
