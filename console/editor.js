@@ -18,7 +18,7 @@ export function Editor({ label, name, box, value, bad = [], change, rows = 16 })
   const scrolled = (e) => { gutter.current.style.transform = `translateY(${-e.target.scrollTop}px)`; };
   return html`<div class="field"><label for=${`box-${name}`}>${label}</label>
     <div class="editor"><div class="gutter" aria-hidden="true"><div ref=${gutter}>${parts}</div></div>
-      <textarea class="code" id=${`box-${name}`} name=${name} rows=${rows} wrap="off" spellcheck="false" autocomplete="off" autocapitalize="off" ref=${box} value=${value}
+      <textarea class="code" id=${`box-${name}`} name=${name} rows=${rows} wrap="off" spellcheck=${false} autocomplete="off" autocapitalize="off" ref=${box} value=${value}
         onInput=${(e) => change(e.target.value)} onScroll=${scrolled}></textarea></div></div>`;
 }
 

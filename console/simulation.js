@@ -60,7 +60,7 @@ function Choose({ label, name, ids, called, whole, value, change, none }) {
   if (whole && ids.length <= MOST_OPTIONS) {
     return html`<${Field} label=${label}><select name=${name} value=${value} onInput=${change}>${none && html`<option value="">${none}</option>`}${ids.map((id) => html`<option key=${id} value=${id}>${text(id)}</option>`)}</select></${Field}>`;
   }
-  return html`<${Field} label=${label}><input name=${name} list=${`${name}s`} value=${value} onInput=${change} autocomplete="off" spellcheck="false" placeholder=${none} />
+  return html`<${Field} label=${label}><input name=${name} list=${`${name}s`} value=${value} onInput=${change} autocomplete="off" spellcheck=${false} placeholder=${none} />
     <datalist id=${`${name}s`}>${ids.slice(0, 10000).map((id) => html`<option key=${id} value=${id} label=${text(id)} />`)}</datalist></${Field}>`;
 }
 
