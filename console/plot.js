@@ -56,9 +56,11 @@ function across({ time, xFormat }) {
 }
 
 // lately is the range of an axis of time: at least a minute up to the newest moment, or to now if there is none.
-function lately(u, low, high) {
-  const end = high ?? Date.now() / 1000;
-  return [Math.min(low ?? end, end - SHORTEST), end];
+// uPlot's own range of one moment would be a day.
+function lately(u) {
+  const xs = u.data[0];
+  const end = xs.at(-1) ?? Date.now() / 1000;
+  return [Math.min(xs[0] ?? end, end - SHORTEST), end];
 }
 
 // Plot shows series over x: data is [xs, ys, …]; series, [{ label, colour }]; time, whether x is seconds.
