@@ -3,12 +3,14 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,6 +27,8 @@ import (
 type webExample struct {
 	browser string
 	pages   *httptest.Server
+	shown   chan string // what pages have sent of themselves
+	keyFile string
 	keys    *access.Keys
 	tokens  *tokens
 }
@@ -35,15 +39,16 @@ func newWebExample(t *testing.T) *webExample {
 	if err != nil {
 		t.Skip("no chromium here, so examples/web was not tried: apt-get install chromium")
 	}
-	w := &webExample{browser: browser, pages: httptest.NewServer(trying(http.FileServer(http.Dir("../examples/web")))), tokens: newTokens(t)}
+	w := &webExample{browser: browser, shown: make(chan string, 1), tokens: newTokens(t)}
+	w.pages = httptest.NewServer(trying(http.FileServer(http.Dir("../examples/web")), w.shown))
 	t.Cleanup(w.pages.Close)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "players.json"), w.tokens.public, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, "keys")
-	writeKeys(t, path, "read,draw jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji")
-	if w.keys, err = access.LoadKeys(path); err != nil {
+	w.keyFile = filepath.Join(dir, "keys")
+	writeKeys(t, w.keyFile, "read,draw jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji")
+	if w.keys, err = access.LoadKeys(w.keyFile); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -218,11 +223,102 @@ func TestWebExampleRetries(t *testing.T) {
 	}
 }
 
+// TestWebExampleWaits: with a rate that is lower than what the page and a draw ask for at once, the page waits as it is
+// told, becomes ready and draws. It asks for no more than it shows.
+func TestWebExampleWaits(t *testing.T) {
+	for _, rate := range []int{2, 5} {
+		w := newWebExample(t)
+		writeKeys(t, w.keyFile, fmt.Sprintf("read,draw jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji rate=%d", rate))
+		if err := w.keys.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		f := w.start(t, webCatalog)
+		var mu sync.Mutex
+		good, busy := map[string]int{}, 0
+		way := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			answer := &statusWriter{ResponseWriter: rw}
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				if answer.status == http.StatusServiceUnavailable {
+					busy++
+				} else if r.Method != http.MethodOptions {
+					good[path.Base(r.URL.Path)]++
+				}
+			}()
+			f.server.ServeHTTP(answer, r)
+		}))
+		dom := w.openUntil(t, "/shown.html?lang=en", way.URL, "once", "ann", w.tokens.of("ann"))
+		for _, want := range []string{`data-state="STATUS_OK"`, "You got 1 × Long sword.", "0 of 1 draws left", `class="draw STATUS_OK"`, `<b dir="auto">Long sword</b>`} {
+			if !strings.Contains(dom, want) {
+				t.Errorf("with rate=%d the page has no %q:\n%s", rate, want, dom)
+			}
+		}
+		way.CloseClientConnections() // the feed
+		way.Close()
+		mu.Lock()
+		if got := good["GetPool"] + good["GetPlayer"]; good["ListDisplays"] != 1 || good["Draw"] != 1 || got > 4 || rate == 2 && busy == 0 {
+			t.Errorf("with rate=%d the page asks for %v, and %d times too soon", rate, good, busy)
+		}
+		mu.Unlock()
+	}
+}
+
+// openUntil opens the page in the browser's own time, and returns what it shows once its script has sent it.
+func (w *webExample) openUntil(t *testing.T, page, at, pool, player, token string) string {
+	t.Helper()
+	given := url.Values{"server": {at}, "pool": {pool}, "player": {player}, "token": {token}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	browser := exec.CommandContext(ctx, w.browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--user-data-dir="+t.TempDir(), "--remote-debugging-port=0", w.pages.URL+page+"#"+given.Encode())
+	browser.Cancel = func() error { return browser.Process.Signal(os.Interrupt) }
+	browser.WaitDelay = 10 * time.Second
+	if err := browser.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cancel()
+		_ = browser.Wait() // it was ended
+	}()
+	select {
+	case dom := <-w.shown:
+		return dom
+	case <-ctx.Done():
+		t.Error("the page did not come so far")
+		return ""
+	}
+}
+
+// statusWriter notes the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *statusWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
 // trying serves, as /try.html, the page with a script that presses the button; as /odds.html with one that opens the
-// odds; as /away.html with one that loses each draw.
-func trying(next http.Handler) http.Handler {
+// odds; as /away.html with one that loses each draw; as /shown.html with one that presses the button and sends what the
+// page shows in the end.
+func trying(next http.Handler, shown chan<- string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		script := map[string]string{"/try.html": pressing, "/odds.html": opening, "/away.html": pressing + losing}[r.URL.Path]
+		script := map[string]string{"/try.html": pressing, "/odds.html": opening, "/away.html": pressing + losing, "/shown.html": showing}[r.URL.Path]
+		if r.Method == http.MethodPost && r.URL.Path == "/shown" {
+			dom, _ := io.ReadAll(r.Body)
+			select {
+			case shown <- string(dom):
+			default: // one is enough
+			}
+			return
+		}
 		if script == "" {
 			next.ServeHTTP(w, r)
 			return
@@ -262,6 +358,19 @@ const pressing = `
 		feed.addEventListener("message", () => feed.close());
 		return feed;
 	};
+`
+
+const showing = `
+	const button = document.getElementById("draw"), main = document.querySelector("main");
+	let pressed = false;
+	setInterval(() => {
+		if (!pressed && !button.disabled) {
+			pressed = true;
+			button.click();
+		}
+		const all = main.outerHTML;
+		if (pressed && main.dataset.state.startsWith("STATUS_") && all.includes("0 of 1 draws left") && all.includes('class="draw ')) setTimeout(() => navigator.sendBeacon("/shown", main.outerHTML), 1000);
+	}, 100);
 `
 
 const opening = `

@@ -60,5 +60,5 @@ func keysCommand(a *app) *cobra.Command {
 	flags.IntVar(&rate, "rate", 0, "how many commands and reads a second it may ask for (default no limit)")
 	flags.StringSliceVar(&grants, "grants", nil, "the only `items` that it may grant, as item:N or item:N/M: N in a request, M in a day; * is every other item (default all)")
 	flags.BoolVar(&anyID, "ids-optional", false, "take grants without a request id: a retry would grant twice")
-	return group("keys", "Make API keys", add)
+	return group("keys", "Make API keys, and players' tokens", add, issuerCommand(a), tokenCommand(a))
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/kuji-dev/kuji/examples"
 	"github.com/kuji-dev/kuji/internal/kafkatest"
 	"github.com/kuji-dev/kuji/internal/pgtest"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // raceOptions keep a race-detecting binary from sleeping a second at each exit.
@@ -72,6 +73,8 @@ func (s suite) Run() int {
 //	same FIRST AGAIN        two results of one request id, the second replayed
 //	flip FILE OFFSET        flip one bit of a file
 //	keyfile FILE            make read.key, write.key and admin.key, and a key file that knows them
+//	append FILE FILE        write the second file at the end of the first
+//	oldtoken KEY PLAYER FILE  write a token that expired an hour ago, of a key of "kuji keys issuer"
 //	interrupt PROG ARG...   run the demo, or the bench, and press Ctrl-C in the middle
 //	empty DIR               there is nothing in a directory
 //	cert                    write cert.pem and key.pem for 127.0.0.1
@@ -90,7 +93,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": serveCmd, "crash": crashCmd, "terminate": terminateCmd, "hangup": hangupCmd, "log": logCmd,
 			"exits": exitsCmd, "until-stopped": untilStoppedCmd, "http": httpCmd, "same": sameCmd, "flip": flipCmd, "cert": certCmd,
-			"keyfile": keyfileCmd, "interrupt": interruptCmd, "empty": emptyCmd,
+			"keyfile": keyfileCmd, "append": appendCmd, "oldtoken": oldTokenCmd, "interrupt": interruptCmd, "empty": emptyCmd,
 		},
 	})
 }
@@ -365,6 +368,19 @@ func keyfileCmd(ts *testscript.TestScript, _ bool, args []string) {
 		fmt.Fprintln(&file, made.Line)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), file.Bytes(), 0o600))
+}
+
+func appendCmd(ts *testscript.TestScript, _ bool, args []string) {
+	all := ts.ReadFile(args[0]) + ts.ReadFile(args[1])
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all), 0o600))
+}
+
+func oldTokenCmd(ts *testscript.TestScript, _ bool, args []string) {
+	key, err := access.ParseSigningKey([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	token, err := key.Sign(args[1], time.Now().Add(-2*time.Hour), time.Hour)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(token), 0o600))
 }
 
 // interruptCmd presses Ctrl-C as soon as clients draw: the program has to end with

@@ -304,7 +304,11 @@ func KeyLine(commands, secret, name string, options ...string) (string, error) {
 		return "", fmt.Errorf("%w: a key of %d bytes, want 1 to %d", ErrKeys, len(secret), MaxKeyBytes)
 	}
 	hash := sha256.Sum256([]byte(secret))
-	parts := append([]string{commands, hex.EncodeToString(hash[:]), name}, options...)
+	return makeLine(append([]string{commands, hex.EncodeToString(hash[:]), name}, options...))
+}
+
+// makeLine joins the parts of a line, and reads it as a server does.
+func makeLine(parts []string) (string, error) {
 	for _, p := range parts {
 		if p == "" || strings.ContainsFunc(p, unicode.IsSpace) {
 			return "", fmt.Errorf("%w: %.80q, want a word", ErrKeys, p)

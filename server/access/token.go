@@ -128,22 +128,31 @@ func (i *issuer) load(k *Keys) error {
 	if err != nil {
 		return err
 	}
+	set, err := parseJWKS(i.where, data)
+	if err != nil {
+		return err
+	}
+	i.keys.Store(set)
+	return nil
+}
+
+// parseJWKS reads the public keys of an issuer.
+func parseJWKS(where string, data []byte) (*jose.JSONWebKeySet, error) {
 	var set jose.JSONWebKeySet
 	switch err := json.Unmarshal(data, &set); {
 	case len(data) > maxJWKS:
-		return fmt.Errorf("%s: more than %d bytes", i.where, maxJWKS)
+		return nil, fmt.Errorf("%s: more than %d bytes", where, maxJWKS)
 	case err != nil:
-		return fmt.Errorf("%s: not a JWKS: %w", i.where, err)
+		return nil, fmt.Errorf("%s: not a JWKS: %w", where, err)
 	case len(set.Keys) < 1, len(set.Keys) > maxIssuerKeys:
-		return fmt.Errorf("%s: %d keys, want 1 to %d", i.where, len(set.Keys), maxIssuerKeys)
+		return nil, fmt.Errorf("%s: %d keys, want 1 to %d", where, len(set.Keys), maxIssuerKeys)
 	}
 	for n := range set.Keys {
 		if one := &set.Keys[n]; !one.Valid() || !one.IsPublic() {
-			return fmt.Errorf("%s: key %d is not a valid public key: secrets do not belong here", i.where, n)
+			return nil, fmt.Errorf("%s: key %d is not a valid public key: secrets do not belong here", where, n)
 		}
 	}
-	i.keys.Store(&set)
-	return nil
+	return &set, nil
 }
 
 func (i *issuer) read(k *Keys) ([]byte, error) {

@@ -57,15 +57,12 @@ func (b *build) beside() ([]entry, error) {
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		all = append(all, entry{name: name, file: filepath.Join(b.source.dir, name), mode: 0o644})
 	}
-	examples, err := filepath.Glob(filepath.Join(b.source.dir, "examples", "*.yaml"))
+	examples, err := b.examples()
 	if err != nil {
 		return nil, err
 	}
-	if len(examples) == 0 {
-		return nil, errors.New("there are no examples")
-	}
-	for _, file := range examples {
-		all = append(all, entry{name: "examples/" + filepath.Base(file), file: file, mode: 0o644})
+	for name, file := range examples {
+		all = append(all, entry{name: "examples/" + name, file: file, mode: 0o644})
 	}
 	for _, dir := range []string{"man", "completions"} {
 		files, err := below(filepath.Join(b.stage, dir), dir)
@@ -73,6 +70,23 @@ func (b *build) beside() ([]entry, error) {
 			return nil, err
 		}
 		all = append(all, files...)
+	}
+	return all, nil
+}
+
+// examples are the example catalogs, and the web page that draws from one: files by their names.
+func (b *build) examples() (map[string]string, error) {
+	dir := filepath.Join(b.source.dir, "examples")
+	catalogs, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(catalogs) == 0 {
+		return nil, errors.New("there are no examples")
+	}
+	all := map[string]string{"web/index.html": filepath.Join(dir, "web", "index.html")}
+	for _, file := range catalogs {
+		all[filepath.Base(file)] = file
 	}
 	return all, nil
 }

@@ -248,15 +248,15 @@ func (b *build) packageContents(p platform, format string) (files.Contents, erro
 	if err != nil {
 		return nil, err
 	}
-	examples, err := filepath.Glob(filepath.Join(b.source.dir, "examples", "*.yaml"))
+	examples, err := b.examples()
 	if err != nil {
 		return nil, err
 	}
 	for _, page := range pages {
 		file(page.file, page.name)
 	}
-	for _, example := range examples {
-		file(example, doc+"examples/"+filepath.Base(example))
+	for name, example := range examples {
+		file(example, doc+"examples/"+name)
 	}
 	return all, nil
 }

@@ -264,7 +264,7 @@ func TestArchive(t *testing.T) {
 	if _, err := output(t.Context(), top, nil, kuji, "catalog", "check", "examples/instant-win.yaml"); err != nil {
 		t.Error(err)
 	}
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "man/kuji-serve.1", "completions/_kuji", "completions/kuji.fish", "completions/kuji.ps1"} {
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "examples/web/index.html", "man/kuji-serve.1", "completions/_kuji", "completions/kuji.fish", "completions/kuji.ps1"} {
 		if info, err := os.Stat(filepath.Join(top, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
