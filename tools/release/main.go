@@ -23,7 +23,8 @@ import (
 )
 
 type options struct {
-	repo    string     // the checkout whose HEAD is built
+	repo    string     // the checkout that is built from
+	commit  string     // that is built; empty: HEAD
 	dist    string     // where everything goes; what is there is removed
 	targets []platform // for which platforms
 	pgo     string     // "auto": with the profile; "off": a minute faster, for tests of the packages
@@ -63,6 +64,9 @@ func run(ctx context.Context, args []string) error {
 	if o.targets, err = parsePlatforms(*targets); err != nil {
 		return err
 	}
+	if o.commit, err = headOf(ctx, o.repo); err != nil { // once: somebody may commit meanwhile
+		return err
+	}
 	if err := release(ctx, o); err != nil {
 		return err
 	}
@@ -79,7 +83,7 @@ func release(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	src, err := cloneOf(ctx, o.repo, filepath.Join(scratch, "source"))
+	src, err := cloneOf(ctx, o.repo, o.commit, filepath.Join(scratch, "source"))
 	if err != nil {
 		return err
 	}

@@ -15,20 +15,28 @@ type source struct {
 	uncommitted bool      // the checkout it was cloned from has changes that are left out
 }
 
-// cloneOf clones the HEAD of a checkout. A clone has what is committed and nothing else. The Go tool also
+// headOf returns the commit that a checkout has now.
+func headOf(ctx context.Context, repo string) (string, error) {
+	commit, err := output(ctx, repo, nil, "git", "rev-parse", "HEAD")
+	return strings.TrimSpace(commit), err
+}
+
+// cloneOf clones a checkout at a commit, or at its HEAD if commit is empty. A clone has what is committed and nothing else. The Go tool also
 // stamps no version into what it builds in a second work tree of git, but does so in a clone.
-func cloneOf(ctx context.Context, repo, dir string) (source, error) {
+func cloneOf(ctx context.Context, repo, commit, dir string) (source, error) {
 	git := func(args ...string) (string, error) {
 		out, err := output(ctx, repo, nil, "git", args...)
 		return strings.TrimSpace(out), err
 	}
-	s := source{dir: dir}
+	s := source{dir: dir, commit: commit}
 	top, err := git("rev-parse", "--show-toplevel")
 	if err != nil {
 		return s, err
 	}
-	if s.commit, err = git("rev-parse", "HEAD"); err != nil {
-		return s, err
+	if s.commit == "" {
+		if s.commit, err = headOf(ctx, repo); err != nil {
+			return s, err
+		}
 	}
 	status, err := git("status", "--porcelain")
 	if err != nil {

@@ -15,7 +15,7 @@ func TestVersions(t *testing.T) {
 		t.Skip("links three binaries: left out with -short")
 	}
 	clone := filepath.Join(t.TempDir(), "kuji")
-	if _, err := cloneOf(t.Context(), "../..", clone); err != nil {
+	if _, err := cloneOf(t.Context(), "../..", "", clone); err != nil {
 		t.Fatal(err)
 	}
 	git := func(args ...string) string {
