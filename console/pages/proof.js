@@ -8,11 +8,13 @@ import { commitmentOf, fromBase64, hex } from "../sha256.js";
 import { Copy, Failed, Field, Head, PlayerLink, Stacks, StatusChip, Thing, Time, link, useLoad } from "../ui.js";
 
 export default function Proof({ rest }) {
-  const [given, give] = useState(null); // null: nothing was pasted; false: nothing that can be checked
+  const [given, set] = useState(null); // null: nothing was pasted; false: nothing that can be checked
+  const [turn, setTurn] = useState(0);
+  const give = (what) => { set(what); setTurn(turn + 1); }; // what is checked again is read again
   const [place, index] = rest;
   return html`<div class="page"><${Head} title=${t("page.proof")}>${t("proof.text")}</${Head}>
     <${Paste} give=${give} />
-    ${given ? html`<${Steps} key=${JSON.stringify(given)} given=${given} />`
+    ${given ? html`<${Steps} key=${turn} given=${given} />`
       : given === null && /^\d+$/.test(place ?? "") && html`<${Steps} key=${place + index} given=${{ realm: app.realm, position: place, index: Number(index ?? 0) }} />`}</div>`;
 }
 
@@ -48,11 +50,11 @@ export function readReceipt(text) {
   const receipt = result?.receipt ?? result;
   const position = receipt?.position;
   if (position === undefined || !/^\d+$/.test(String(position))) throw new Error(t("proof.noReceipt"));
-  const outcomes = Array.isArray(result.outcomes) ? result.outcomes.map((o) => o.entry) : null;
+  const full = result.status !== undefined || result.outcomes !== undefined; // not only where it stands
   const commitment = receipt.commitment ?? null;
   return {
     realm: receipt.realm || app.realm, position: String(position), index: Number(receipt.index ?? 0),
-    epoch: receipt.epoch === undefined ? null : String(receipt.epoch), outcomes, status: result.status ?? null,
+    epoch: receipt.epoch === undefined ? null : String(receipt.epoch), result: full ? saidBy(result) : null,
     commitment: commitment && (/^[0-9a-f]{64}$/i.test(commitment) ? commitment.toLowerCase() : hex(fromBase64(commitment))),
     time: receipt.timeUnixMs ?? receipt.time_unix_ms ?? null, catalog: receipt.catalogVersion ?? receipt.catalog_version ?? null,
   };
@@ -102,34 +104,39 @@ async function gather(given, signal) {
   }
   let begun = null;
   let failure = null;
-  if (epoch && epoch !== "0") {
+  let other = false; // the event is not of this epoch
+  if (/^[1-9]\d*$/.test(epoch ?? "")) {
+    const read = async (number) => (await call("GetEpoch", { realm: given.realm, epoch: String(number) }, { signal, timeout: 60_000 })).epoch;
     try {
-      begun = (await call("GetEpoch", { realm: given.realm, epoch }, { signal, timeout: 60_000 })).epoch;
+      begun = await read(epoch);
+      const at = BigInt(given.position);
+      other = BigInt(begun.position ?? 0) >= at || (!begun.current && BigInt((await read(BigInt(epoch) + 1n)).position ?? 0) < at);
     } catch (e) {
       if (!(e instanceof Failure)) throw e;
-      failure = e;
+      if (!begun) failure = e; // otherwise it is the last epoch that there is
     }
   }
-  return { event, epoch, begun, failure };
+  return { event, epoch, begun, failure, other };
 }
 
 function Steps({ given }) {
   const load = useLoad((signal) => gather(given, signal), []);
   if (load.failure) return html`<${Failed} failure=${load.failure} retry=${load.reload} />`;
   if (!load.data) return html`<p class="muted" aria-busy="true">${t("loading")}</p>`;
-  const { event, epoch, begun, failure } = load.data;
+  const { event, epoch, begun, failure, other } = load.data;
   const { commitment } = given;
   const logged = begun && hex(fromBase64(begun.commitment ?? ""));
   const seed = begun?.seed ? fromBase64(begun.seed) : null;
   const computed = seed && hex(commitmentOf(given.realm, epoch, seed));
-  const same = !given.outcomes || !event ? null : agrees(given, event);
+  const same = event ? agrees(given, event) : null;
   return html`<p class="row"><button class="button" id="again" type="button" onClick=${load.reload}>${t("reload")}</button></p><ol class="steps card" id="steps">
     <${Step} n="1" mark=${event ? (same === false ? "bad" : "good") : "bad"} title=${t("proof.inTheLog")}>
       ${event ? html`<p>${t("proof.found", { position: num(event.position), index: num(event.index ?? 0), realm: given.realm })}</p><${Event} e=${event} />
         ${same === true && html`<p class="note good">${t("proof.same")}</p>`}${same === false && html`<p class="note bad">${t("proof.differs")}</p>`}`
         : html`<p>${t("proof.notFound", { position: num(given.position), index: num(given.index), realm: given.realm })}</p>`}</${Step}>
-    <${Step} n="2" mark=${!begun || !commitment ? "warn" : commitment === logged ? "good" : "bad"} title=${t("proof.committed")}>
+    <${Step} n="2" mark=${other ? "bad" : !begun || !commitment ? "warn" : commitment === logged ? "good" : "bad"} title=${t("proof.committed")}>
       ${begun ? html`<p>${t("proof.committedText", { epoch: num(epoch), position: num(begun.position ?? 0) })}</p><dl class="pairs small"><dt>${t("proof.commitment")}</dt><dd><code class="break">${logged}</code></dd><dt>${t("why.when")}</dt><dd><${Time} ms=${begun.timeUnixMs} seconds /></dd></dl>
+          ${other && html`<p class="note bad">${t("proof.otherEpoch", { position: num(given.position) })}</p>`}
           ${!commitment ? html`<p>${t("proof.noCommitment")}</p>` : commitment === logged ? html`<p class="note good">${t("proof.commitmentSame")}</p>` : html`<p class="note bad">${t("proof.commitmentDiffers")} <code class="break">${commitment}</code></p>`}`
         : failure ? (failure.notOffered ? html`<p>${t("failure.unimplemented")}</p>` : html`<${Failed} failure=${failure} />`) : html`<p>${t("proof.noEpoch")}</p>`}</${Step}>
     <${Step} n="3" mark=${seed ? (computed === logged ? "good" : "bad") : "warn"} title=${t("proof.revealed")}>
@@ -148,11 +155,27 @@ function Again() {
 
 const commands = () => `kuji backup --to ./kuji-copy --server ${location.origin} --key-file admin.key\nkuji verify --data ./kuji-copy`;
 
-// agrees compares what was pasted with what stands in the log.
+// saidBy returns what a result, or an event of the log, says of how a command ended, in one form whoever has
+// written it: the API has names in camel case and large numbers as texts, the command line neither.
+function saidBy(of) {
+  const plain = (value) => {
+    if (Array.isArray(value)) return value.map(plain);
+    if (value === null || typeof value !== "object") return String(value ?? "");
+    const pairs = Object.entries(value).map(([key, v]) => [key.replace(/_(\w)/g, (_, c) => c.toUpperCase()), plain(v)]);
+    return Object.fromEntries(pairs.filter(([key, v]) => v !== "" && v !== "0" && v !== "false" && v.length !== 0 && key !== "code") // codes are redacted in the log's feed
+      .sort(([a], [b]) => (a < b ? -1 : 1)));
+  };
+  return JSON.stringify({
+    status: String(of.status ?? "").replace(/^STATUS_/, "").toLowerCase(), subject: of.subject ?? "",
+    outcomes: plain(of.outcomes ?? []), paid: plain(of.paid ?? []), members: (of.members ?? []).map(saidBy),
+  });
+}
+
+// agrees compares what was pasted with what stands in the log; null: nothing but a receipt was pasted.
 function agrees(given, event) {
-  const drawn = (event.outcomes ?? []).map((o) => o.entry);
-  return drawn.length === given.outcomes.length && drawn.every((e, i) => e === given.outcomes[i])
-    && (given.time === null || String(given.time) === String(event.timeUnixMs));
+  if (given.time !== null && String(given.time) !== String(event.timeUnixMs)) return false;
+  if (given.catalog !== null && String(given.catalog) !== String(event.catalogVersion ?? 0)) return false;
+  return given.result === null || given.result === undefined ? null : given.result === saidBy(event);
 }
 
 function Step({ n, mark, title, children }) {
