@@ -37,4 +37,4 @@ done
 cd "$dist"
 for file in kuji-*.whl kuji-*.tar.gz kuji-client-*.tgz kuji-client-*.jar; do
 	if [ -f "$file" ]; then sha256sum "$file"; fi
-done
+done | tee SHA256SUMS

@@ -44,11 +44,19 @@ func TestFirstCatalog(t *testing.T) {
 		p.press("[name=check]")
 		p.until(`[...document.querySelectorAll("#faults mark")].map((m) => m.innerText).join("|").startsWith("diamond|")`)
 		p.until(`[...document.querySelectorAll(".gutter b")].map((m) => m.innerText).join()  === "3,4"`)
+		p.until(`(() => { const box = document.activeElement; return box.value?.slice(box.selectionStart, box.selectionEnd) === "diamond"; })()`) // the first mistake
+		p.press("#faults li:nth-child(2) button")
+		p.until(`document.activeElement.selectionStart > document.activeElement.value.indexOf("Gem")`)
 		p.press("#faults button")
 		p.until(`(() => { const box = document.activeElement; return box.value.slice(box.selectionStart, box.selectionEnd) === "diamond"; })()`)
 		p.accessible("faults " + what)
 		p.fits("faults " + what)
 		p.look("catalog-faults-" + what)
+		// A button that replaces the text can be undone.
+		p.press("[name=use-example]")
+		p.until("document.querySelector('[name=yaml]').value.includes('Lantern Festival')")
+		p.press("[name=bring-back]")
+		p.until("document.querySelector('[name=yaml]').value.includes('diamond')")
 	})
 }
 
@@ -95,6 +103,7 @@ func TestFirstPlan(t *testing.T) {
 		p.until("document.querySelector('[name=yaml]').value.includes('Lantern Festival')")
 		p.press("[name=check]")
 		p.has("#plan", "This is the first catalog.")
+		p.has("#plan", "A new player gets: ")
 		p.has("#plan tbody tr", "five-star 1 draw from Five stars 0.6%")
 		p.press("[data-planned=four-star] summary")
 		p.has("[data-planned=four-star] tbody tr", "20%")

@@ -64,13 +64,13 @@ start: {gem: 100}
 	if dry.GetOutline() != nil {
 		t.Errorf("an outline that nobody asked for: %v", dry.GetOutline())
 	}
-	named, err := c.admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: []byte("kuji: 1\nitems: {topaz: {name: {en: Topaz, de: Topas}}}\npools:\n  a: {name: The shore, entries: [{id: w, weight: 1, reward: {pool: b}}]}\n  b: {internal: true, entries: [{id: g, weight: 1, reward: {items: {topaz: 1}}}]}\n"),
+	named, err := c.admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: []byte("kuji: 1\nstart: {topaz: 3}\nitems: {topaz: {name: {en: Topaz, de: Topas}}}\npools:\n  a: {name: The shore, entries: [{id: w, weight: 1, reward: {pool: b}}]}\n  b: {internal: true, entries: [{id: g, weight: 1, reward: {items: {topaz: 1}}}]}\n"),
 		DryRun: true, Language: "de"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := named.GetOutline()
-	if len(o.GetItems()) != 1 || o.GetItems()[0].GetDisplay().GetName() != "Topas" || len(o.GetPools()) != 2 || o.GetPools()[0].GetDisplay().GetName() != "The shore" ||
+	if len(o.GetStart()) != 1 || o.GetStart()[0].GetQuantity() != 3 || len(o.GetItems()) != 1 || o.GetItems()[0].GetDisplay().GetName() != "Topas" || len(o.GetPools()) != 2 || o.GetPools()[0].GetDisplay().GetName() != "The shore" ||
 		o.GetPools()[0].GetInternal() || o.GetPools()[1].GetId() != "b" || !o.GetPools()[1].GetInternal() {
 		t.Errorf("the outline is %v", o)
 	}

@@ -1,5 +1,5 @@
 // Catalog: what is in force, a new one with its plan and simulation, versions and what differs.
-import { html, useRef, useState } from "../dom.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
 import { Failure, call, send } from "../api.js";
 import { current, num, percent, t, word } from "../i18n.js";
 import { app, forget, loadNames, may, notePool } from "../store.js";
@@ -102,6 +102,8 @@ function New() {
   const [accepted, accept] = useState(false);
   const box = useRef();
   const edit = (text) => { draft.yaml = text; setYaml(text); set({ step: "edit" }); accept(false); };
+  const [before, keep] = useState(""); // the text that a button has replaced
+  const replace = (text) => { keep(yaml.trim() && yaml !== text ? yaml : ""); edit(text); };
 
   const check = async () => {
     set({ step: "edit", busy: true });
@@ -129,7 +131,7 @@ function New() {
   };
   const inForce = useLoad((signal) => call("GetCatalog", { realm: app.realm, itemLimit: 1 }, { signal }), []);
   const none = inForce.data !== undefined && (inForce.data.version ?? "0") === "0";
-  const file = async (e) => { if (e.target.files[0]) edit(await e.target.files[0].text()); };
+  const file = async (e) => { if (e.target.files[0]) replace(await e.target.files[0].text()); };
 
   if (state.step === "done") {
     return html`<section class="card"><p class="note good" role="status" tabindex="-1">${state.method === "ApplyCatalog" ? t("catalog.applied", { version: num(state.answer.plan?.version ?? 0) }) : t("catalog.proposed")}</p>
@@ -138,8 +140,9 @@ function New() {
   const warnings = (state.plan?.changes ?? []).filter((c) => c.warning);
   return html`<section class="card"><h2>${t("catalog.new")}</h2>
       <div class="row" style=${{ alignItems: "end" }}><label class="field"><span>${t("catalog.file")}</span><input type="file" name="file" accept=".yaml,.yml,application/yaml,text/yaml" onChange=${file} /></label>
-        <button class="button" type="button" name="load" disabled=${none} title=${none ? t("catalog.none") : undefined} onClick=${() => exported("0").then((c) => edit(c.text), (failure) => set({ step: "edit", failure }))}>${t("catalog.beginWith")}</button>
-        <${Example} use=${edit} fail=${(failure) => set({ step: "edit", failure })} /></div>
+        <button class="button" type="button" name="load" disabled=${none} title=${none ? t("catalog.none") : undefined} onClick=${() => exported("0").then((c) => replace(c.text), (failure) => set({ step: "edit", failure }))}>${t("catalog.beginWith")}</button>
+        <${Example} use=${replace} fail=${(failure) => set({ step: "edit", failure })} />
+        ${before && html`<button class="button" type="button" name="bring-back" onClick=${() => replace(before)}>${t("catalog.bringBack")}</button>`}</div>
       <${Editor} label=${t("catalog.source")} name="yaml" box=${box} value=${yaml} bad=${faultsOf(state.failure).map((v) => v.line)} change=${edit} />
       ${state.failure && html`<${Faults} failure=${state.failure} yaml=${yaml} box=${box} />`}
       <div class="row"><button class="button primary" type="button" name="check" disabled=${!yaml.trim() || state.busy} onClick=${check}>${t("catalog.check")}</button>
@@ -170,16 +173,17 @@ const faultsOf = (failure) => (failure instanceof Failure ? failure.violations.f
 // Faults says what is wrong with a catalog, and shows the lines.
 function Faults({ failure, yaml, box }) {
   const faults = faultsOf(failure);
+  useEffect(() => { if (faults.length) go(faults[0]); }, [failure]);
   if (!faults.length) return html`<${Failed} failure=${failure} />`;
   const lines = yaml.split("\n");
   const at = (v) => placeOf(lines[v.line - 1] ?? "", v.column ?? 1);
-  const go = (v) => {
+  function go(v) {
     const [from, to] = at(v);
     const before = lines.slice(0, v.line - 1).reduce((n, l) => n + l.length + 1, 0);
     box.current.focus();
     box.current.setSelectionRange(before + from, before + to);
     box.current.scrollTop = (v.line - 4) * (box.current.scrollHeight / lines.length);
-  };
+  }
   return html`<div class="note bad" role="alert" id="faults"><p><strong>${t("catalog.faults", { n: num(faults.length) })}</strong></p><ul class="list">${faults.map((v) => {
     const line = lines[v.line - 1] ?? "";
     const [from, to] = at(v);
@@ -243,7 +247,9 @@ function FirstPlan({ changes, outline }) {
   for (const e of of("ENTRY")) entries.get(e.id)?.push(e);
   const others = changes.filter((c) => !["POOL", "ENTRY", "ITEM", "NOTICE"].includes(kindOf(c)[0]));
   const items = of("ITEM").map((c) => c.id);
+  const start = outline?.start ?? [];
   return html`<p class="note good">${t("catalog.first")}</p>
+    ${start.length > 0 && html`<p><strong>${t("catalog.start")}</strong> ${start.map((s, i) => html`${i > 0 && ", "}${num(s.quantity)} ${name("items", s.item)}`)}</p>`}
     <div>${pools.slice(0, 500).map((p, i) => html`<details key=${p.id} open=${pools.length <= 2 || i === 0} data-planned=${p.id}><summary>${name("pools", p.id)}${name("pools", p.id) !== p.id && html` <span class="id" style=${{ display: "inline" }}>${p.id}</span>`} <span class="small muted">${t("catalog.entries", { n: num(entries.get(p.id).length) })}</span></summary>
       <${PlannedPool} label=${`${t("pool")} ${p.id}`} settings=${p.settings ?? []} entries=${entries.get(p.id)} name=${name} /></details>`)}</div>
     ${pools.length > 0 && html`<p class="small muted">${t("catalog.firstChance")}</p>`}

@@ -1221,9 +1221,11 @@ func (x *ApplyCatalogResponse) GetOutline() *CatalogOutline {
 
 // CatalogOutline is what a catalog that is not in force has, by name.
 type CatalogOutline struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Items         []*Item                `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	Pools         []*PoolOutline         `protobuf:"bytes,2,rep,name=pools,proto3" json:"pools,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Items []*Item                `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	Pools []*PoolOutline         `protobuf:"bytes,2,rep,name=pools,proto3" json:"pools,omitempty"`
+	// What a new player gets.
+	Start         []*Stack `protobuf:"bytes,3,rep,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1268,6 +1270,13 @@ func (x *CatalogOutline) GetItems() []*Item {
 func (x *CatalogOutline) GetPools() []*PoolOutline {
 	if x != nil {
 		return x.Pools
+	}
+	return nil
+}
+
+func (x *CatalogOutline) GetStart() []*Stack {
+	if x != nil {
+		return x.Start
 	}
 	return nil
 }
@@ -1737,10 +1746,11 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x14ApplyCatalogResponse\x12!\n" +
 	"\x04plan\x18\x01 \x01(\v2\r.kuji.v1.PlanR\x04plan\x12'\n" +
 	"\x06result\x18\x02 \x01(\v2\x0f.kuji.v1.ResultR\x06result\x121\n" +
-	"\aoutline\x18\x03 \x01(\v2\x17.kuji.v1.CatalogOutlineR\aoutline\"a\n" +
+	"\aoutline\x18\x03 \x01(\v2\x17.kuji.v1.CatalogOutlineR\aoutline\"\x87\x01\n" +
 	"\x0eCatalogOutline\x12#\n" +
 	"\x05items\x18\x01 \x03(\v2\r.kuji.v1.ItemR\x05items\x12*\n" +
-	"\x05pools\x18\x02 \x03(\v2\x14.kuji.v1.PoolOutlineR\x05pools\"e\n" +
+	"\x05pools\x18\x02 \x03(\v2\x14.kuji.v1.PoolOutlineR\x05pools\x12$\n" +
+	"\x05start\x18\x03 \x03(\v2\x0e.kuji.v1.StackR\x05start\"e\n" +
 	"\vPoolOutline\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
 	"\adisplay\x18\x02 \x01(\v2\x10.kuji.v1.DisplayR\adisplay\x12\x1a\n" +
@@ -1855,17 +1865,18 @@ var file_kuji_v1_catalog_proto_depIdxs = []int32{
 	15, // 10: kuji.v1.ApplyCatalogResponse.outline:type_name -> kuji.v1.CatalogOutline
 	5,  // 11: kuji.v1.CatalogOutline.items:type_name -> kuji.v1.Item
 	16, // 12: kuji.v1.CatalogOutline.pools:type_name -> kuji.v1.PoolOutline
-	22, // 13: kuji.v1.PoolOutline.display:type_name -> kuji.v1.Display
-	18, // 14: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
-	2,  // 15: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
-	20, // 16: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
-	20, // 17: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
-	19, // 18: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	21, // 13: kuji.v1.CatalogOutline.start:type_name -> kuji.v1.Stack
+	22, // 14: kuji.v1.PoolOutline.display:type_name -> kuji.v1.Display
+	18, // 15: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
+	2,  // 16: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
+	20, // 17: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
+	20, // 18: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
+	19, // 19: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_catalog_proto_init() }

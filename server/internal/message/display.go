@@ -79,6 +79,7 @@ func (s Shower) Displayed(i int) *kujiv1.Displayed {
 func (s Shower) Outline() *kujiv1.CatalogOutline {
 	return &kujiv1.CatalogOutline{
 		Items: Each(s.Catalog.Items, s.Item),
+		Start: Stacks(s.Catalog.Start),
 		Pools: Each(s.Catalog.Pools, func(p *catalog.Pool) *kujiv1.PoolOutline {
 			return &kujiv1.PoolOutline{Id: p.ID, Internal: p.Internal,
 				Display: s.Display(catalog.Displayed{Kind: catalog.DisplayPool, ID: p.ID, Name: p.Name, Display: &p.Display})}

@@ -239,12 +239,14 @@ class ApplyCatalogResponse(_message.Message):
     def __init__(self, plan: _Optional[_Union[Plan, _Mapping]] = ..., result: _Optional[_Union[_result_pb2.Result, _Mapping]] = ..., outline: _Optional[_Union[CatalogOutline, _Mapping]] = ...) -> None: ...
 
 class CatalogOutline(_message.Message):
-    __slots__ = ("items", "pools")
+    __slots__ = ("items", "pools", "start")
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     POOLS_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
     items: _containers.RepeatedCompositeFieldContainer[Item]
     pools: _containers.RepeatedCompositeFieldContainer[PoolOutline]
-    def __init__(self, items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., pools: _Optional[_Iterable[_Union[PoolOutline, _Mapping]]] = ...) -> None: ...
+    start: _containers.RepeatedCompositeFieldContainer[_result_pb2.Stack]
+    def __init__(self, items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., pools: _Optional[_Iterable[_Union[PoolOutline, _Mapping]]] = ..., start: _Optional[_Iterable[_Union[_result_pb2.Stack, _Mapping]]] = ...) -> None: ...
 
 class PoolOutline(_message.Message):
     __slots__ = ("id", "display", "internal")
