@@ -96,10 +96,11 @@ func reads(t *testing.T, dir, realm string) (lines []string) {
 			pools[recs[i].Pool] = true
 		}
 	}
-	e, r := open(t, dir, realm)
+	s, e, r := openStill(t, dir, realm)
 	if hash, _, err := r.StateHash(t.Context()); err != nil || hash != rep.StateHash {
 		t.Errorf("opened with state %x, verified %x: %v", hash, rep.StateHash, err)
 	}
+	s.settle()
 	for _, id := range idsIn(realm, recs) {
 		l, err := r.Result(t.Context(), id)
 		if err != nil || l.Seen != kuji.Answered {

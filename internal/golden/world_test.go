@@ -89,6 +89,48 @@ func open(t *testing.T, dir, realm string) (*kuji.Engine, *kuji.Realm) {
 	return e, r
 }
 
+// alarms are steps on which alarms ring, each once, as soon as it is their turn.
+type alarms struct {
+	*steps
+	elapsed time.Duration
+}
+
+func (a *alarms) Elapsed() time.Duration { return a.elapsed }
+
+func (a *alarms) Every(interval time.Duration, task func() bool) {
+	a.Go(func() {
+		a.elapsed += interval
+		task()
+	})
+}
+
+// settle runs what was queued, and what that queues: a realm that was opened settles what is due.
+func (a *alarms) settle() {
+	for range 1000 {
+		if len(a.tasks) == 0 {
+			return
+		}
+		a.Step()
+	}
+}
+
+// openStill is open of an engine that does nothing before it is told to settle.
+func openStill(t *testing.T, dir, realm string) (*alarms, *kuji.Engine, *kuji.Realm) {
+	t.Helper()
+	s := &alarms{steps: newSteps()}
+	e, err := hook.Open(vfs.OS(), s, dir, kuji.Options{Now: s.Now, ClockConfirmed: s.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := e.(*kuji.Engine)
+	t.Cleanup(func() { engine.Close() }) // tests that care close it themselves
+	r, err := engine.Realm(realm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, engine, r
+}
+
 func closed(t *testing.T, e *kuji.Engine) {
 	t.Helper()
 	if err := e.Close(); err != nil {
