@@ -637,7 +637,7 @@ func TestNoName(t *testing.T) {
 	p.has("#why td .muted", "–") // this grant could have a name
 	says := "Draws and codes are the player’s own, so the log has no key’s name for them."
 	if eval[bool](p, "document.body.innerText.includes("+quote(says)+")") {
-		t.Error("it speaks of draws, and there are none")
+		t.Error("it explains draws, and the player has none")
 	}
 	s.do(kuji.Draw{ID: "d", Player: "ann", Pool: "daily", Count: 1})
 	p.press("#player .button") // reload

@@ -55,7 +55,7 @@ func issuerCommand(a *app) *cobra.Command {
 			if err := writeSigningKey(key, made); err != nil {
 				return err
 			}
-			a.note("%s: the private key: whoever has it can act as any player", made.SigningKey)
+			a.note("%s: the private key: anyone who has it can act as any player", made.SigningKey)
 			a.note("%s: the public key, for the server: keep it in the directory of its key file", made.JWKS)
 			return a.print(made, func(w io.Writer) { fprintf(w, "%s\n", line) })
 		},

@@ -85,7 +85,7 @@ func (k *SigningKey) For(issuer, audience string) *SigningKey {
 // String names the key, so that no log shows it.
 func (k *SigningKey) String() string { return "signing key " + k.key.KeyID }
 
-// Private returns the key as a JWK. Whoever has it can act as any player.
+// Private returns the key as a JWK. Anyone who has it can act as any player.
 func (k *SigningKey) Private() ([]byte, error) {
 	private := k.key.Key.(ed25519.PrivateKey)
 	encode := base64.RawURLEncoding.EncodeToString
