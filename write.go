@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/kuji-dev/kuji/driver/memory"
+	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -25,10 +25,10 @@ type home struct {
 	world world
 }
 
-// keepsLog reports whether what is written can be read again: an engine in memory keeps nothing.
+// keepsLog reports whether what is written can be read again.
 func (h *home) keepsLog() bool {
-	_, memory := h.world.driver.(*memory.Driver)
-	return !memory
+	_, volatile := h.world.driver.(driver.Volatile)
+	return !volatile
 }
 
 // newestLevel returns the highest level that all builds know which may read the realm.

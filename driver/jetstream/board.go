@@ -1,20 +1,22 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kuji-dev/kuji/driver"
 )
 
 // board is the board's name in the stream of leases. No realm can have it.
 const board = "_board"
 
-// Update changes the board, which all nodes of a cluster share and see in the same order. change
-// gets the board's content, or nil, and returns the new one. If both are equal, nothing is written.
-// It is called again if another node was faster. After an error, the board may have been written.
+// Update implements [driver.Board].
 func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byte, err error)) error {
-	return d.do(ctx, "the board", func(ctx context.Context) error {
+	var failed error // of change: that ends the update
+	err := d.do(ctx, "the board", func(ctx context.Context) error {
 		s, err := d.openBoard(ctx)
 		if err != nil {
 			return err
@@ -30,12 +32,17 @@ func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byt
 			return err
 		}
 		data, err := change(old)
-		if err != nil || string(data) == string(old) {
-			return err
+		if err = cmp.Or(err, driver.CheckBoard(data)); err != nil {
+			failed = err
+			return nil
+		}
+		if string(data) == string(old) {
+			return nil
 		}
 		_, err = d.js.Publish(ctx, d.leaseSubject(board), data, jetstream.WithExpectLastSequencePerSubject(seq), jetstream.WithRetryAttempts(0))
 		return err
 	})
+	return cmp.Or(err, failed)
 }
 
 // openBoard returns the board's stream. It is on disk: streams in memory are lost with their

@@ -2,7 +2,7 @@
 // runs the servers in this process; others are reached by URL.
 //
 // A realm has two streams. One is its log: an entry is a message, and a cursor is its sequence. The
-// other has its files, in chunks. One more has the cluster's board: see [Driver.Update].
+// other has its files, in chunks. One more has the cluster's board.
 //
 // Safety depends on the stream's leader alone. An append carries the sequence that it expects to be
 // the last. A read yields what a replica has applied, which a majority has. Nothing depends on the
@@ -67,7 +67,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Driver keeps realms in JetStream. See [driver.Driver].
+// Driver keeps realms in JetStream. See [driver.Shared].
 type Driver struct {
 	names
 	o        Options
@@ -88,7 +88,7 @@ type Driver struct {
 // connection is the name in reigns of the connection to a server. After it, no answer comes.
 const connection = ""
 
-var _ driver.Driver = (*Driver)(nil)
+var _ driver.Shared = (*Driver)(nil)
 
 const (
 	overhead = 1024     // bytes: the most that a message has besides the entry

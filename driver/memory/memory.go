@@ -26,7 +26,13 @@ type Driver struct {
 	closed bool
 }
 
-var _ driver.Driver = (*Driver)(nil)
+var (
+	_ driver.Driver   = (*Driver)(nil)
+	_ driver.Volatile = (*Driver)(nil)
+)
+
+// Volatile implements driver.Volatile.
+func (*Driver) Volatile() {}
 
 // Realms implements driver.Driver.
 func (d *Driver) Realms(context.Context) ([]string, error) {
