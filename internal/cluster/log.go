@@ -42,7 +42,7 @@ func (c *Config) StartNATS(data string, log *slog.Logger) (*embedded.Server, err
 	passwords := c.Keys.passwords(c.Name)
 	o.Secret, o.Accepted = passwords[0], passwords[1:]
 	if len(c.Peers) > 1 {
-		conf, err := c.tls()
+		conf, err := c.tls(c.Peers[c.Node].Requests())
 		if err != nil {
 			return nil, err
 		}
@@ -54,9 +54,9 @@ func (c *Config) StartNATS(data string, log *slog.Logger) (*embedded.Server, err
 	return embedded.Start(o)
 }
 
-// options returns the options of a driver for the cluster's log, which server keeps; nil: c.NATS does.
+// options returns the options of a driver for the cluster's log, which server keeps; nil: those of c.Store do.
 func (c *Config) options(server *embedded.Server) jetstream.Options {
-	o := c.NATS
+	o := c.Store.NATS
 	o.Cluster, o.Replicas = c.Name, c.replicas()
 	if server != nil {
 		o.Connect = append(o.Connect, server.Connect())
@@ -66,7 +66,7 @@ func (c *Config) options(server *embedded.Server) jetstream.Options {
 
 // Offline calls do with the log of a cluster of which no node runs. Meanwhile it runs the NATS servers of
 // some nodes, whose data directories at names: those of a majority, here or on other machines, are needed.
-func (c *Config) Offline(ctx context.Context, at map[string]string, do func(*jetstream.Driver) error) (err error) {
+func (c *Config) Offline(ctx context.Context, at map[string]string, do func(Log) error) (err error) {
 	var server *embedded.Server
 	for name, data := range at {
 		node := *c
@@ -94,13 +94,13 @@ func (c *Config) Offline(ctx context.Context, at map[string]string, do func(*jet
 	return err
 }
 
-// OpenLog opens the log of a running cluster: through the first node that answers, or where c.NATS says.
-func (c *Config) OpenLog(ctx context.Context) (*jetstream.Driver, error) {
+// OpenLog opens the log of a running cluster: through the first node that answers, or where c.Store says.
+func (c *Config) OpenLog(ctx context.Context) (Log, error) {
 	o := c.options(nil)
-	if c.External() {
+	if !c.Store.within() {
 		return connectLog(ctx, o)
 	}
-	conf, err := c.tls()
+	conf, err := c.tls("")
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (c *Config) OpenLog(ctx context.Context) (*jetstream.Driver, error) {
 	return connectLog(ctx, o)
 }
 
-func connectLog(ctx context.Context, o jetstream.Options) (*jetstream.Driver, error) {
+func connectLog(ctx context.Context, o jetstream.Options) (Log, error) {
 	d, err := jetstream.Connect(ctx, o)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, err)
@@ -144,8 +144,9 @@ func (n *Node) serveLog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("%d others read the log: try again later", cap(n.readers)), http.StatusServiceUnavailable)
 		return
 	}
-	if n.nats == nil {
-		http.Error(w, "the log is kept elsewhere: want --nats, as this node has it", http.StatusNotFound)
+	kept, ok := n.backend.(host)
+	if !ok {
+		http.Error(w, "the log is kept elsewhere: want --store, as this node has it", http.StatusNotFound)
 		return
 	}
 	ctx, end := context.WithCancel(r.Context())
@@ -154,7 +155,7 @@ func (n *Node) serveLog(w http.ResponseWriter, r *http.Request) {
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(*httputil.ProxyRequest) {},
 		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			here, err := n.nats.InProcessConn()
+			here, err := kept.open()
 			header := http.Header{"Connection": {"Upgrade"}, "Upgrade": {protocolNATS}}
 			return &http.Response{StatusCode: http.StatusSwitchingProtocols, ProtoMajor: 1, ProtoMinor: 1, Header: header, Body: here}, err
 		}),
