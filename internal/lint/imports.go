@@ -101,7 +101,7 @@ var rooms = []room{
 	{dir: "internal/golden", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "examples", "history", "internal/hook", "internal/vfs"}},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
 	{dir: "internal/kafkatest", modules: []string{"github.com/twmb/franz-go"}},
-	{dir: "internal/pgtest", modules: []string{"github.com/jackc/pgx/v5"}},
+	{dir: "internal/pgtest", may: []string{"internal/proxy"}, modules: []string{"github.com/jackc/pgx/v5"}},
 	{dir: "internal/proxy"},
 	{dir: "internal/step"},
 	{dir: "internal/ulid"},
