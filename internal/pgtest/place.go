@@ -114,7 +114,7 @@ func (p *place) disk() string {
 	return filepath.Join(p.dir, "disk")
 }
 
-func (p *place) data() string    { return filepath.Join(p.disk(), "data") }
+func (p *place) data() string { return filepath.Join(p.disk(), "data") }
 
 func (p *place) logFile() string { return filepath.Join(p.dir, "log") }
 
