@@ -29,7 +29,7 @@ const (
 // conn is a connection, which one goroutine uses at a time.
 type conn struct {
 	*pgx.Conn
-	d       *Driver
+	d       *database
 	raw     net.Conn
 	born    time.Time
 	used    time.Time
@@ -44,7 +44,7 @@ var errSealed = errors.New("statements are not cancelled")
 // When a connection breaks, the library sends the server a request to cancel what runs on it, by a
 // connection of its own. A commit that waits for the standby would end that wait, and be there without
 // the standby. So a connection can dial no more once it is made.
-func (d *Driver) connect(ctx context.Context) (*conn, error) {
+func (d *database) connect(ctx context.Context) (*conn, error) {
 	c := &conn{d: d, born: time.Now()}
 	config := d.config.Copy()
 	var sealed atomic.Bool

@@ -39,7 +39,7 @@ type flight struct {
 
 // fly runs op on a connection, apart from who asks for it. op's context never ends, and op is not called
 // without a connection. end is called with the outcome before anybody learns it.
-func (d *Driver) fly(l lane, op func(context.Context, *conn) (driver.Cursor, error), end func(*flight)) *flight {
+func (d *database) fly(l lane, op func(context.Context, *conn) (driver.Cursor, error), end func(*flight)) *flight {
 	f := &flight{began: time.Now(), done: make(chan struct{})}
 	finish := func(at driver.Cursor, err error) {
 		f.at, f.err = at, err

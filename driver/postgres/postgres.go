@@ -81,15 +81,19 @@ func (o *Options) check() error {
 
 // Driver keeps realms in a schema of a database. See [driver.Shared].
 type Driver struct {
-	o      Options
-	config *place
-	*pool
-	texts sync.Map // SQL with the schema's name in it, by its text without
-
-	promise promise
+	*database
 	courses courses
 	poller  poller
 	board   lane
+}
+
+// database is the schema and the connections to it.
+type database struct {
+	o      Options
+	config *place
+	*pool
+	texts   sync.Map // SQL with the schema's name in it, by its text without
+	promise promise
 }
 
 var (
@@ -110,7 +114,7 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{o: o, config: config, board: newLane(1)}
+	d := &Driver{database: &database{o: o, config: config}, board: newLane(1)}
 	d.pool = newPool(o.MaxConns, d.connect)
 	d.courses = courses{byName: map[string]*course{}, dir: o.Marks, logger: o.Logger}
 	d.poller = poller{followed: map[int32]*followed{}}
@@ -149,7 +153,7 @@ func (d *Driver) Realms(ctx context.Context) (names []string, err error) {
 }
 
 // sql returns a statement with the schema's name in place of each "$.".
-func (d *Driver) sql(text string) string {
+func (d *database) sql(text string) string {
 	if known, ok := d.texts.Load(text); ok {
 		return known.(string)
 	}
@@ -163,7 +167,7 @@ const attempt = 10 * time.Second
 
 // do calls op, which may be called again, until it succeeds or fails for good. If ctx or Patience
 // ends first, the error has ErrUnavailable in it. When life ends, it is ErrClosed. It says what was done.
-func (d *Driver) do(ctx, life context.Context, what string, op func(context.Context, *conn) error) error {
+func (d *database) do(ctx, life context.Context, what string, op func(context.Context, *conn) error) error {
 	if err := d.try(ctx, life, op); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -171,7 +175,7 @@ func (d *Driver) do(ctx, life context.Context, what string, op func(context.Cont
 }
 
 // try is do without a text.
-func (d *Driver) try(ctx, life context.Context, op func(context.Context, *conn) error) error {
+func (d *database) try(ctx, life context.Context, op func(context.Context, *conn) error) error {
 	if life.Err() != nil {
 		return driver.ErrClosed
 	}
@@ -196,7 +200,7 @@ func (d *Driver) try(ctx, life context.Context, op func(context.Context, *conn) 
 }
 
 // once makes one attempt.
-func (d *Driver) once(ctx context.Context, op func(context.Context, *conn) error) error {
+func (d *database) once(ctx context.Context, op func(context.Context, *conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	c, err := d.acquire(ctx)

@@ -33,12 +33,11 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	m.Run()
 	if shared.server != nil {
 		shared.server.Close()
 	}
 	pgtest.Stop()
-	os.Exit(code)
 }
 
 // server returns the server of most tests.

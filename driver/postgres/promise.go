@@ -93,7 +93,7 @@ func (s settings) promise() driver.Promise {
 }
 
 // watch looks at the settings every minute, and closes connections that nobody needs.
-func (d *Driver) watch() {
+func (d *database) watch() {
 	for d.life.Err() == nil {
 		pause(d.life, everyMinute)
 		d.mu.Lock()

@@ -103,7 +103,7 @@ func (r *realm) find(ctx context.Context, c *conn, o driver.Options) error {
 }
 
 // ensure returns a realm's number. It creates a missing one with an empty log.
-func (d *Driver) ensure(ctx context.Context, c *conn, name string) (id int32, err error) {
+func (d *database) ensure(ctx context.Context, c *conn, name string) (id int32, err error) {
 	_, err = c.exec(ctx, `WITH made AS (INSERT INTO $.realms (name, copying) VALUES ($1::text, false) ON CONFLICT DO NOTHING RETURNING id)
 		INSERT INTO $.entries (realm, cursor, sum) SELECT id, 0, 0 FROM made`, name)
 	if err == nil {

@@ -56,7 +56,7 @@ var migrations = [][]string{
 const turns = 1801677417
 
 // migrate makes the schema, or brings it up to date. If it is, only that is looked at.
-func (d *Driver) migrate(ctx context.Context, c *conn) error {
+func (d *database) migrate(ctx context.Context, c *conn) error {
 	version, err := d.version(ctx, c)
 	for ; err == nil && version < len(migrations); version++ {
 		err = d.step(ctx, c)
@@ -65,7 +65,7 @@ func (d *Driver) migrate(ctx context.Context, c *conn) error {
 }
 
 // version returns the schema's version, or 0 if there is none.
-func (d *Driver) version(ctx context.Context, c *conn) (version int, err error) {
+func (d *database) version(ctx context.Context, c *conn) (version int, err error) {
 	var cluster string
 	err = c.row(ctx, `SELECT version, cluster FROM $.meta`).Scan(&version, &cluster)
 	switch code := codeOf(err); {
@@ -84,7 +84,7 @@ func (d *Driver) version(ctx context.Context, c *conn) (version int, err error) 
 }
 
 // step makes the next migration, unless another process is faster.
-func (d *Driver) step(ctx context.Context, c *conn) error {
+func (d *database) step(ctx context.Context, c *conn) error {
 	return pgx.BeginFunc(ctx, c.Conn, func(tx pgx.Tx) error {
 		if _, err := c.exec(ctx, `SELECT pg_advisory_xact_lock($1::int, hashtext($2::text))`, int32(turns), d.config.schema); err != nil {
 			return err

@@ -82,7 +82,7 @@ func void(m driver.Mark, cuts []accepted) bool {
 }
 
 // cuts returns a realm's accepted cuts, in their order.
-func (d *Driver) cuts(ctx context.Context, c *conn, id int32) ([]accepted, error) {
+func (d *database) cuts(ctx context.Context, c *conn, id int32) ([]accepted, error) {
 	rows, err := c.query(ctx, `SELECT line, after FROM $.cuts WHERE realm = $1::int ORDER BY line`, id)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (d *Driver) cuts(ctx context.Context, c *conn, id int32) ([]accepted, error
 }
 
 // review compares all that is known of a log with what is there. id is 0 if the realm is not there.
-func (d *Driver) review(ctx context.Context, c *conn, course *course, id int32) error {
+func (d *database) review(ctx context.Context, c *conn, course *course, id int32) error {
 	cuts, err := d.cuts(ctx, c, id)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (d *Driver) review(ctx context.Context, c *conn, course *course, id int32) 
 
 // compare compares a mark with the log. Its error is a CutError if they differ, which is remembered.
 // A mark of another process that is right becomes this one's.
-func (d *Driver) compare(ctx context.Context, c *conn, course *course, id int32, m driver.Mark) error {
+func (d *database) compare(ctx context.Context, c *conn, course *course, id int32, m driver.Mark) error {
 	s, err := d.see(ctx, c, id, m.Cursor)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (d *Driver) compare(ctx context.Context, c *conn, course *course, id int32,
 }
 
 // agreed returns the furthest entry that is as some mark has it, or 0.
-func (d *Driver) agreed(ctx context.Context, c *conn, course *course, id int32) (last driver.Cursor, err error) {
+func (d *database) agreed(ctx context.Context, c *conn, course *course, id int32) (last driver.Cursor, err error) {
 	course.mu.Lock()
 	known := []driver.Mark{course.marks.own, course.marks.prior, course.marks.told}
 	course.mu.Unlock()
@@ -196,7 +196,7 @@ func (s sight) shows(m driver.Mark) bool {
 }
 
 // see looks at the entry at a cursor.
-func (d *Driver) see(ctx context.Context, c *conn, id int32, at driver.Cursor) (s sight, err error) {
+func (d *database) see(ctx context.Context, c *conn, id int32, at driver.Cursor) (s sight, err error) {
 	var first, last *int64
 	var empty *bool
 	var size, sum *int32
@@ -306,7 +306,7 @@ func (d *Driver) AcceptCut(ctx context.Context, realm string, cut *driver.CutErr
 }
 
 // accept writes down a cut, in a transaction. It returns the mark to go on with.
-func (d *Driver) accept(ctx context.Context, c *conn, course *course, id int32, cut *driver.CutError) (next driver.Mark, err error) {
+func (d *database) accept(ctx context.Context, c *conn, course *course, id int32, cut *driver.CutError) (next driver.Mark, err error) {
 	if _, err := c.exec(ctx, `SELECT 1 FROM $.realms WHERE id = $1::int FOR UPDATE`, id); err != nil {
 		return next, err
 	}

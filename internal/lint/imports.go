@@ -93,6 +93,8 @@ var rooms = []room{
 	{dir: "driver/memory", may: []string{"driver"}, tests: []string{"driver/drivertest"}},
 	{dir: "driver/jetstream", may: []string{"driver"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/proxy"},
 		modules: []string{"github.com/nats-io/nats.go"}},
+	{dir: "driver/postgres", may: []string{"driver"}, tests: []string{"driver/drivertest", "internal/pgtest", "internal/proxy"},
+		modules: []string{"github.com/jackc/pgx/v5"}},
 	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, tests: []string{"internal/proxy"}, modules: []string{"github.com/nats-io"}},
 	{dir: "internal/document", modules: []string{"go.yaml.in/yaml/v4"}},
 	{dir: "internal/enginetest", tests: []string{".", "verify", "backup", "catalog", "driver", "driver/disk", "driver/drivertest", "driver/memory", "examples", "internal/hook", "internal/step", "internal/store", "internal/vfs", "wal"}},
