@@ -11,7 +11,7 @@ import (
 )
 
 // Public are the packages that programs outside this module can use.
-var Public = []string{".", "view", "verify", "backup", "chat", "client", "catalog", "wal", "sampler", "server", "server/access", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded"}
+var Public = []string{".", "view", "verify", "backup", "chat", "client", "catalog", "wal", "sampler", "server", "server/access", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded", "driver/postgres"}
 
 // Surface reports what a package exports and only this module can use: functions, fields, methods and
 // types whose type is in an internal package. Programs that embed Kuji see it in the documentation

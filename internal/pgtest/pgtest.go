@@ -1,24 +1,30 @@
 //go:build unix
 
-// Package pgtest runs a PostgreSQL of the tests' own, if one is installed. Only tests import it.
+// Package pgtest runs PostgreSQL servers of one's own, if PostgreSQL is installed: one that all tests of a
+// process share, each with a database of its own, and servers that a test may kill, fill and fail over.
+// Only tests and the tools of tests import it. Only Start, Standby, Database and Away need a test.
 package pgtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
+
+// ErrNotInstalled is the error of New if there is no PostgreSQL on this machine.
+var ErrNotInstalled = errors.New("PostgreSQL is not installed: apt-get install postgresql")
+
+// patience is how long tests wait for a server: much longer than it takes on a busy machine.
+const patience = 2 * time.Minute
 
 // tool finds a program of PostgreSQL: distributions keep them off the path.
 func tool(name string) string {
@@ -34,61 +40,40 @@ func tool(name string) string {
 
 // shared is the PostgreSQL server of this process's tests.
 var shared struct {
-	once sync.Once
-	url  string // "": there is none
-	why  string
-	stop func()
-	n    atomic.Int32 // databases made
+	once   sync.Once
+	server *Server // nil: there is none
+	err    error
+	n      atomic.Int32 // databases made
 }
 
-// Stop stops the server, if it was started: call it at the end of TestMain.
+// Stop stops the server that the tests share, if it was started: call it at the end of TestMain.
 func Stop() {
-	if shared.stop != nil {
-		shared.stop()
+	if shared.server != nil {
+		shared.server.Close()
 	}
 }
 
 // Database returns the URL of an empty database in a PostgreSQL of the tests' own.
-func Database(t *testing.T) string {
+func Database(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("left out with -short: SQLite takes the same way")
-	}
-	shared.once.Do(func() { shared.why = start() })
-	if shared.url == "" {
-		t.Skip(shared.why)
-	}
+	ctx := within(t)
+	shared.once.Do(func() { shared.server, shared.err = New(ctx, Options{}) })
+	check(t, shared.err)
 	name := fmt.Sprint("test", shared.n.Add(1))
-	c, err := pgx.Connect(t.Context(), shared.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.Exec(t.Context(), "CREATE DATABASE "+name)
-	if err := errors.Join(err, c.Close(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Replace(shared.url, "/postgres?", "/"+name+"?", 1)
+	check(t, shared.server.Exec(ctx, "CREATE DATABASE "+name))
+	return strings.Replace(shared.server.URL(), "/postgres?", "/"+name+"?", 1)
 }
 
 // Away makes a database, given by its URL, one that lets nobody in, and ends the connections to it. back
 // undoes that.
-func Away(t *testing.T, url string) (back func()) {
+func Away(t testing.TB, url string) (back func()) {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	do := func(statements ...string) {
 		t.Helper()
-		c, err := pgx.Connect(t.Context(), shared.url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close(t.Context())
 		for _, sql := range statements {
-			if _, err := c.Exec(t.Context(), sql); err != nil {
-				t.Fatal(err)
-			}
+			check(t, shared.server.Exec(t.Context(), sql))
 		}
 	}
 	name := config.Database
@@ -96,63 +81,43 @@ func Away(t *testing.T, url string) (back func()) {
 	return func() { t.Helper(); do("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true") }
 }
 
-// start starts the server, or says why there is none.
-func start() (why string) {
-	initdb, ctl := tool("initdb"), tool("pg_ctl")
-	if initdb == "" || ctl == "" {
-		return "PostgreSQL is not installed: apt-get install postgresql"
-	}
-	dir, err := os.MkdirTemp("", "kuji-pg") // short, for the name of a socket
-	if err != nil {
-		return err.Error()
-	}
-	shared.stop = func() { os.RemoveAll(dir) }
-	asUser, err := unprivileged(dir)
-	if err != nil {
-		return err.Error()
-	}
-	data := filepath.Join(dir, "data")
-	run := func(name string, args ...string) error {
-		cmd := exec.Command(name, args...)
-		asUser(cmd)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w\n%s", name, err, out)
-		}
-		return nil
-	}
-	if err := run(initdb, "-D", data, "-U", "kuji", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8"); err != nil {
-		return err.Error()
-	}
-	if err := run(ctl, "-D", data, "-w", "-s", "-l", filepath.Join(dir, "log"), "-o", "-c listen_addresses='' -c fsync=off -k "+dir, "start"); err != nil {
-		return err.Error()
-	}
-	shared.stop = func() {
-		_ = run(ctl, "-D", data, "-w", "-s", "-m", "immediate", "stop")
-		os.RemoveAll(dir)
-	}
-	shared.url = "postgres://kuji@/postgres?host=" + dir
-	return ""
+// Start starts a server for one test, and removes it at the end of the test. The test is skipped if
+// PostgreSQL is not installed, or cannot have a disk of its own that it asks for.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	s, err := New(within(t), o)
+	check(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
-// unprivileged returns what makes a command run as a user that PostgreSQL accepts, which root is not.
-func unprivileged(dir string) (func(*exec.Cmd), error) {
-	if os.Getuid() != 0 {
-		return func(*exec.Cmd) {}, nil
+// Standby starts a standby for one test: see [Server.NewStandby].
+func Standby(t testing.TB, primary *Server, name string, o Options) *Server {
+	t.Helper()
+	s, err := primary.NewStandby(within(t), name, o)
+	check(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// within returns a context with patience, and skips the test where it is to be short.
+func within(t testing.TB) context.Context {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out with -short: it starts a PostgreSQL")
 	}
-	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, _ := strconv.ParseUint(u.Uid, 10, 32)
-		gid, _ := strconv.ParseUint(u.Gid, 10, 32)
-		if err := os.Chown(dir, int(uid), int(gid)); err != nil {
-			return nil, err
-		}
-		return func(cmd *exec.Cmd) {
-			cmd.Dir = dir
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-		}, nil
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// check ends the test at an error, or skips it if this machine lacks what the test needs.
+func check(t testing.TB, err error) {
+	t.Helper()
+	switch {
+	case errors.Is(err, ErrNotInstalled), errors.Is(err, ErrNoDisk):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
 	}
-	return nil, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody")
 }
