@@ -11,15 +11,21 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 )
 
+// nodes is what a check of boards works with: nodes that share one.
+type nodes struct{ *env }
+
+// onNodes makes a check of boards a check.
+func onNodes(run func(*nodes)) func(*env) { return func(e *env) { run(&nodes{e}) } }
+
 // sharedAt opens a driver that has a board, until the check ends.
-func (e *env) sharedAt(node int) driver.Shared {
+func (e *nodes) sharedAt(node int) driver.Shared {
 	e.Helper()
 	s, _ := e.startShared(node)
 	return s
 }
 
 // startShared is sharedAt for who wants to close the driver, which stop does.
-func (e *env) startShared(node int) (s driver.Shared, stop func()) {
+func (e *nodes) startShared(node int) (s driver.Shared, stop func()) {
 	e.Helper()
 	e.needs(!e.Exclusive, "lets in one process, which needs no board")
 	d := e.Open(e.TB, node)
@@ -62,7 +68,7 @@ func linesOf(board []byte) []string {
 
 // update updates the board as a node would: again, until it knows that the change was made. So change
 // must be one that can be made twice.
-func (e *env) update(b driver.Board, change func(old []byte) ([]byte, error)) {
+func (e *nodes) update(b driver.Board, change func(old []byte) ([]byte, error)) {
 	e.Helper()
 	for {
 		err := b.Update(e.ctx, change)
@@ -76,7 +82,7 @@ func (e *env) update(b driver.Board, change func(old []byte) ([]byte, error)) {
 }
 
 // board returns what is on the board.
-func (e *env) board(b driver.Board) (now []byte) {
+func (e *nodes) board(b driver.Board) (now []byte) {
 	e.Helper()
 	e.update(b, func(old []byte) ([]byte, error) {
 		now = bytes.Clone(old)
@@ -86,7 +92,7 @@ func (e *env) board(b driver.Board) (now []byte) {
 }
 
 // shows fails the check if the board has other lines.
-func (e *env) shows(what string, b driver.Board, want ...string) {
+func (e *nodes) shows(what string, b driver.Board, want ...string) {
 	e.Helper()
 	if got := linesOf(e.board(b)); !slices.Equal(got, want) {
 		e.Fatalf("%s: the board has the lines %.400q, want %.400q", what, got, want)
@@ -95,7 +101,7 @@ func (e *env) shows(what string, b driver.Board, want ...string) {
 
 // boardReplaced: a board is empty at first, then it has what was last written, for every node. What is
 // equal is not written.
-func boardReplaced(e *env) {
+func boardReplaced(e *nodes) {
 	a, b := e.sharedAt(0), e.sharedAt(1)
 	for _, node := range []driver.Board{a, b} {
 		if old := e.board(node); old != nil {
@@ -131,7 +137,7 @@ func boardReplaced(e *env) {
 
 // boardChangedAgain: change gets what another node wrote meanwhile, and neither is lost. Nobody waits for
 // a node that is about to change the board.
-func boardChangedAgain(e *env) {
+func boardChangedAgain(e *nodes) {
 	a, b := e.sharedAt(0), e.sharedAt(1)
 	want := []string{"first"}
 	e.update(a, put("first"))
@@ -153,7 +159,7 @@ func boardChangedAgain(e *env) {
 }
 
 // boardRefused: a change that fails, or that is too large, changes nothing. The largest is kept whole.
-func boardRefused(e *env) {
+func boardRefused(e *nodes) {
 	a, b := e.sharedAt(0), e.sharedAt(1)
 	e.update(a, put("first"))
 	no := errors.New("no")
@@ -173,7 +179,7 @@ func boardRefused(e *env) {
 }
 
 // boardAliasing: the board keeps no buffer of change, nor change one of the board's.
-func boardAliasing(e *env) {
+func boardAliasing(e *nodes) {
 	a, b := e.sharedAt(0), e.sharedAt(1)
 	buffer := []byte("first\n")
 	e.update(a, func([]byte) ([]byte, error) { return buffer, nil })
@@ -190,7 +196,7 @@ func boardAliasing(e *env) {
 
 // boardRace: nodes that update at the same time lose nothing, and all see one order: as each adds a line
 // at the end, whatever one of them saw is the beginning of what is there at last.
-func boardRace(e *env) {
+func boardRace(e *nodes) {
 	const writers, each = 3, 15
 	var mu sync.Mutex
 	var seen [][]byte
@@ -245,7 +251,7 @@ func boardRace(e *env) {
 }
 
 // changing updates the board in the background. What goes one way is held from when change is called.
-func (e *env) changing(ctx context.Context, b driver.Board, way Way, line string) (hold Hold, ended <-chan error) {
+func (e *nodes) changing(ctx context.Context, b driver.Board, way Way, line string) (hold Hold, ended <-chan error) {
 	e.Helper()
 	held, end := make(chan Hold, 1), make(chan error, 1)
 	var once sync.Once
@@ -267,7 +273,7 @@ func (e *env) changing(ctx context.Context, b driver.Board, way Way, line string
 }
 
 // result waits for the end of an update.
-func (e *env) result(ended <-chan error) error {
+func (e *nodes) result(ended <-chan error) error {
 	e.Helper()
 	select {
 	case err := <-ended:
@@ -280,7 +286,7 @@ func (e *env) result(ended <-chan error) error {
 
 // boardAnswerLost: an update whose answer is lost may have happened. All see the same of it, and it
 // undoes nothing.
-func boardAnswerLost(e *env) {
+func boardAnswerLost(e *nodes) {
 	e.needs(e.Hold != nil, "has nothing between the driver and its board where a message could be held")
 	a, b := e.sharedAt(0), e.sharedAt(1)
 	e.update(a, put("first"))
@@ -301,7 +307,7 @@ func boardAnswerLost(e *env) {
 }
 
 // unknown fails the check if the board has other lines, but for one of unknown fate, which may be there once.
-func (e *env) unknown(b driver.Board, line string, want ...string) {
+func (e *nodes) unknown(b driver.Board, line string, want ...string) {
 	e.Helper()
 	all := linesOf(e.board(b))
 	got := slices.DeleteFunc(slices.Clone(all), func(other string) bool { return other == line })
@@ -312,7 +318,7 @@ func (e *env) unknown(b driver.Board, line string, want ...string) {
 
 // boardRequestLate: a node that is held delays no other, and what it wrote before it saw theirs does not
 // replace it.
-func boardRequestLate(e *env) {
+func boardRequestLate(e *nodes) {
 	e.needs(e.Hold != nil, "has nothing between the driver and its board where a message could be held")
 	a, b := e.sharedAt(0), e.sharedAt(1)
 	e.update(a, put("first"))
@@ -336,7 +342,7 @@ func boardRequestLate(e *env) {
 }
 
 // boardReopened: the next process finds the board, however often it was replaced.
-func boardReopened(e *env) {
+func boardReopened(e *nodes) {
 	for i := range 3 {
 		s, stop := e.startShared(i % 2)
 		if i > 0 {
@@ -353,7 +359,7 @@ func boardReopened(e *env) {
 }
 
 // boardFailover: when another replica leads, the board is as it was.
-func boardFailover(e *env) {
+func boardFailover(e *nodes) {
 	e.needs(e.Failover != nil, "has one replica")
 	a, b := e.sharedAt(0), e.sharedAt(1)
 	var want []string
