@@ -2,15 +2,21 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"time"
 
+	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/driver/postgres"
 	"github.com/kuji-dev/kuji/internal/election"
 	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // backend is what a node runs on: what keeps the cluster's log and board. Nothing above knows which it is.
@@ -45,7 +51,14 @@ type host interface {
 // start starts what the node runs on.
 func (c *Config) start(data string, log *slog.Logger) (backend, error) {
 	if !c.Store.within() {
-		return &elsewhere{c}, nil
+		if err := c.settle(data); err != nil {
+			return nil, err
+		}
+		lock, err := vfs.OS().Lock(filepath.ToSlash(Dir(data)))
+		if errors.Is(err, vfs.ErrLocked) {
+			return nil, &kuji.Error{Code: kuji.CodeLocked, Field: "data", Message: "--data " + data + " is in use by another process", Err: err}
+		}
+		return &elsewhere{c, filepath.Join(Dir(data), "marks"), lock}, err
 	}
 	server, err := c.StartNATS(data, log)
 	if err != nil {
@@ -55,10 +68,22 @@ func (c *Config) start(data string, log *slog.Logger) (backend, error) {
 }
 
 // elsewhere is a log that others keep.
-type elsewhere struct{ conf *Config }
+type elsewhere struct {
+	conf  *Config
+	marks string // directory for what a node remembers of logs: see [driver.Witness]
+	lock  io.Closer
+}
 
 func (b *elsewhere) connect(ctx context.Context, log *slog.Logger) (Log, error) {
-	o := b.conf.options(nil)
+	return b.conf.connect(ctx, b.marks, log)
+}
+
+// connect connects to a log that others keep.
+func (c *Config) connect(ctx context.Context, marks string, log *slog.Logger) (Log, error) {
+	if c.Store.Postgres != "" {
+		return postgres.Connect(ctx, postgres.Options{URL: c.Store.Postgres, Cluster: c.Name, Marks: marks, Logger: log})
+	}
+	o := c.options(nil)
 	o.Logger = log
 	return jetstream.Connect(ctx, o)
 }
@@ -66,7 +91,7 @@ func (b *elsewhere) connect(ctx context.Context, log *slog.Logger) (Log, error) 
 func (*elsewhere) ready(context.Context) error { return nil }
 func (*elsewhere) current() error              { return nil }
 func (*elsewhere) failed() error               { return nil }
-func (*elsewhere) stop() error                 { return nil }
+func (b *elsewhere) stop() error               { return b.lock.Close() }
 
 // inside is a log that NATS servers within the nodes keep.
 type inside struct {

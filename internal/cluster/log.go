@@ -81,11 +81,9 @@ func (c *Config) Offline(ctx context.Context, at map[string]string, do func(Log)
 			return err
 		}
 	}
-	o := c.options(server)
-	o.Patience = offlinePatience
-	d, err := connectLog(ctx, o)
+	d, err := c.connectOffline(ctx, server)
 	if err != nil {
-		return err
+		return connect.NewError(connect.CodeUnavailable, err)
 	}
 	err = do(d)
 	if end := d.Close(); !errors.Is(end, driver.ErrClosed) { // do may have closed it
@@ -94,12 +92,25 @@ func (c *Config) Offline(ctx context.Context, at map[string]string, do func(Log)
 	return err
 }
 
+func (c *Config) connectOffline(ctx context.Context, server *embedded.Server) (Log, error) {
+	if server == nil {
+		return c.connect(ctx, "", slog.New(slog.DiscardHandler))
+	}
+	o := c.options(server)
+	o.Patience = offlinePatience
+	return jetstream.Connect(ctx, o)
+}
+
 // OpenLog opens the log of a running cluster: through the first node that answers, or where c.Store says.
 func (c *Config) OpenLog(ctx context.Context) (Log, error) {
-	o := c.options(nil)
 	if !c.Store.within() {
-		return connectLog(ctx, o)
+		d, err := c.connect(ctx, "", slog.New(slog.DiscardHandler))
+		if err != nil {
+			return nil, connect.NewError(connect.CodeUnavailable, err)
+		}
+		return d, nil
 	}
+	o := c.options(nil)
 	conf, err := c.tls("")
 	if err != nil {
 		return nil, err
@@ -124,10 +135,6 @@ func (c *Config) OpenLog(ctx context.Context) (Log, error) {
 	}
 	o.URLs = []string{"nats://" + c.Name}
 	o.Connect = append(o.Connect, embedded.Through(dial, c.Keys.passwords(c.Name)[0]))
-	return connectLog(ctx, o)
-}
-
-func connectLog(ctx context.Context, o jetstream.Options) (Log, error) {
 	d, err := jetstream.Connect(ctx, o)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, err)

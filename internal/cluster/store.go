@@ -12,6 +12,7 @@ import (
 	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/driver/postgres"
 )
 
 // Log is what keeps a cluster's realms and its board.
@@ -24,6 +25,8 @@ type Log interface {
 type Store struct {
 	// NATS are servers of the user's own, if it has URLs: where they are, and this client's credentials.
 	NATS jetstream.Options
+	// Postgres is the URL of a database: see [postgres.Options].
+	Postgres string
 }
 
 // Waits are how long nodes wait for each other, and for what keeps the log. Zero: as is good for the store.
@@ -36,12 +39,15 @@ type Waits struct {
 func (c *Config) waits() Waits {
 	w := c.Waits
 	w.Lease = cmp.Or(w.Lease, 3*time.Second)
+	if c.Store.Postgres != "" {
+		w.Leader = cmp.Or(w.Leader, time.Minute) // a managed database takes so long to fail over
+	}
 	w.Leader = cmp.Or(w.Leader, 15*time.Second) // servers of NATS take up to 9 s to elect a leader
 	return w
 }
 
 // StoreForms is what a store may be.
-const StoreForms = "disk:DIR, nats://HOST:PORT,… or tls://HOST:PORT,…"
+const StoreForms = "disk:DIR, nats://HOST:PORT,…, tls://HOST:PORT,… or postgres://USER@HOST/DATABASE"
 
 // natsSchemes are the schemes of NATS servers' URLs.
 var natsSchemes = []string{"nats", "tls", "ws", "wss"}
@@ -56,6 +62,9 @@ func ParseStore(text string) (s Store, dir string, err error) {
 	case ok && slices.Contains(natsSchemes, scheme):
 		s.NATS, err = parseNATS(scheme, rest)
 		return s, "", err
+	case ok && (scheme == "postgres" || scheme == "postgresql"):
+		s.Postgres = text
+		return s, "", postgres.Check(text)
 	}
 	return s, "", fmt.Errorf("expected %s", StoreForms)
 }
@@ -96,10 +105,24 @@ func parseNATS(scheme, text string) (o jetstream.Options, err error) {
 }
 
 // within reports whether the servers in the nodes keep the log.
-func (s *Store) within() bool { return len(s.NATS.URLs) == 0 }
+func (s *Store) within() bool { return len(s.NATS.URLs) == 0 && s.Postgres == "" }
+
+// kind says what keeps the log; "": the nodes do.
+func (s *Store) kind() string {
+	switch {
+	case s.Postgres != "":
+		return "PostgreSQL"
+	case !s.within():
+		return "NATS servers"
+	}
+	return ""
+}
 
 // places returns addresses of what keeps the log, without secrets.
 func (s *Store) places() (all []string) {
+	if s.Postgres != "" {
+		return postgres.Hosts(s.Postgres)
+	}
 	for _, one := range s.NATS.URLs {
 		if u, err := url.Parse(one); err == nil {
 			all = append(all, u.Host)
