@@ -83,12 +83,17 @@ func (c *Client) Remove(ctx context.Context, nodes []string) error {
 
 // order makes a node do something.
 func (c *Client) order(ctx context.Context, node, path string, query url.Values) error {
-	resp, err := c.send(ctx, http.MethodPost, node, path+"?"+query.Encode())
+	resp, err := c.send(ctx, http.MethodPost, node, path+"?"+query.Encode(), nil)
+	if err != nil {
+		return orderError(node, err)
+	}
+	return resp.Body.Close()
+}
+
+// orderError says which node did not do something.
+func orderError(node string, err error) error {
 	if _, no := errors.AsType[*RefusedError](err); no {
 		return refused("node %s: %v", node, err)
 	}
-	if err != nil {
-		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("node %s: %w", node, err))
-	}
-	return resp.Body.Close()
+	return connect.NewError(connect.CodeUnavailable, fmt.Errorf("node %s: %w", node, err))
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/election"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/server"
@@ -129,9 +130,12 @@ func (n *Node) join(ctx context.Context) (err error) {
 	living, give := context.WithCancel(context.Background())
 	defer give()
 	n.mu.Lock()
-	n.here.ctx, n.here.server, n.here.exists = living, srv, engine.Realms
+	n.here.ctx, n.here.server, n.here.log, n.here.exists = living, srv, d, engine.Realms
 	n.publish()
 	n.mu.Unlock()
+	if told, ok := d.(driver.Nudged); ok {
+		n.work.Go(func() { n.nudge(living, told) })
+	}
 	n.sit(ctx, d)
 	unwatch()
 	give()

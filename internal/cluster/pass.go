@@ -56,6 +56,12 @@ func (n *Node) servePeer(w http.ResponseWriter, r *http.Request) {
 		n.serveMove(w, r)
 	case logPath:
 		n.serveLog(w, r)
+	case markPath:
+		n.serveMark(w, r)
+	case acceptPath:
+		n.serveAccept(w, r)
+	case grownPath:
+		n.serveGrown(w, r)
 	default:
 		n.serve(w, r, true)
 	}

@@ -78,6 +78,7 @@ func (n *seating) once(busy *atomic.Bool, do func()) {
 type realmsHere struct {
 	ctx     context.Context // ends when the node gives up
 	server  *server.Server
+	log     Log
 	open    map[string]*kuji.Realm
 	opening chan struct{} // one for each realm that is being opened
 	taking  chan struct{} // and one for each that is made to lead
@@ -155,6 +156,7 @@ func (n *seating) tend() {
 }
 
 func (n *seating) damaged(realm string, err error) {
+	n.spread(realm, err)
 	n.log.Error("cluster: a realm is damaged: this node follows it no more, and does not lead it", "node", n.conf.Node, "realm", realm, "error", err)
 }
 
@@ -200,6 +202,7 @@ func (n *seating) act(d election.Do) (*kuji.Realm, error) {
 	case election.Lead:
 		n.here.taking <- struct{}{}
 		defer func() { <-n.here.taking }()
+		n.consult(n.here.ctx, d.Realm)
 		return n.here.server.Lead(n.here.ctx, d.Realm)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -310,7 +313,7 @@ func (n *seating) poke() {
 		n.work.Go(func() {
 			ctx, cancel := context.WithTimeout(n.here.ctx, election.RenewEvery)
 			defer cancel()
-			if resp, err := n.client.send(ctx, http.MethodPost, name, lookPath); err == nil {
+			if resp, err := n.client.send(ctx, http.MethodPost, name, lookPath, nil); err == nil {
 				_ = resp.Body.Close() // if it was not reached, it looks by itself within a second
 			}
 		})

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -48,6 +49,12 @@ type Status struct {
 
 	ClockMS *int64           `json:"clock_ms,omitempty"` // how far its clock is ahead of the node in the middle: see Survey
 	Health  *embedded.Health `json:"health,omitempty"`   // at healthPath
+
+	// Survives is the worst that acknowledged entries survive, and Promise why; absent: more than the loss of a
+	// machine. See [driver.Promise].
+	Survives string `json:"survives,omitempty"`
+	Promise  string `json:"promise,omitempty"`
+	Losses   []Loss `json:"losses,omitempty"` // of logs, which an operator has to accept: see [Client.AcceptLoss]
 
 	Leads     []string          `json:"leads"`               // realms that it leads
 	Leaders   map[string]string `json:"leaders,omitempty"`   // of realms, as far as it knows
@@ -143,13 +150,13 @@ func (c *Config) client(address string, nodes func() map[string]string) (*Client
 	}}}, nil
 }
 
-// send sends a request without a body to a node. Unless the answer is OK, it is in a RefusedError.
-func (c *Client) send(ctx context.Context, method, node, path string) (*http.Response, error) {
+// send sends a request to a node. Unless the answer is OK, it is in a RefusedError.
+func (c *Client) send(ctx context.Context, method, node, path string, body []byte) (*http.Response, error) {
 	at, known := c.nodes()[node]
 	if !known {
 		return nil, fmt.Errorf("nobody says where node %s is", node)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "https://"+at+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, "https://"+at+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +178,7 @@ func (c *Client) Ask(ctx context.Context, node string) Status {
 // ask also returns how far the node's clock is ahead of this process's.
 func (c *Client) ask(ctx context.Context, node, path string) (s Status, ahead time.Duration) {
 	sent := time.Now()
-	resp, err := c.send(ctx, http.MethodGet, node, path)
+	resp, err := c.send(ctx, http.MethodGet, node, path, nil)
 	if err == nil {
 		defer resp.Body.Close() // read only: nothing to lose
 		if err = json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
@@ -293,6 +300,11 @@ func (n *Node) describe() Status {
 	case len(v.leaders) == 0:
 		out.Ready, out.Why = false, "nobody leads"
 	}
+	if p, ok := n.here.log.(driver.Promiser); ok {
+		promise := p.Promise()
+		out.Survives, out.Promise = promise.Survives.String(), promise.Why
+	}
+	out.Losses = n.losses()
 	var damaged []string
 	for _, s := range n.core.Seats() {
 		switch s.State {

@@ -221,6 +221,14 @@ func (n *Node) Done(d Do, now time.Time, out Outcome, err error) bool {
 	return true
 }
 
+// Reopen closes a realm, to open it again: what is kept of it may be another log than it was. why is nil if
+// that is as it should be.
+func (n *Node) Reopen(realm string, now time.Time, why error) {
+	if s := n.seats[realm]; s != nil && (s.State == Broken || s.State == Following || s.State == Leading) {
+		n.leave(s, now, why)
+	}
+}
+
 // Drain makes the node lead nothing, or lead again.
 func (n *Node) Drain(on bool) { n.watch.drained = on }
 
