@@ -28,43 +28,56 @@ type post struct {
 // errNo is the error of a change that fails.
 var errNo = errors.New("the change is not wanted")
 
-// post makes a node add a line to the board. Some changes fail.
+// post makes a node add lines to the board: one, or in some runs so many that its log is trimmed.
 func (c *cluster) post(m *member) {
 	if m.posts {
 		return
 	}
 	m.posts = true
+	lines := 1
+	if c.cfg.Seed%10 == 3 {
+		lines = 10
+	}
+	c.fibers.Go(func() {
+		for range lines {
+			if !m.dead {
+				c.add(m)
+			}
+		}
+		m.posts = false
+	})
+}
+
+// add makes a node add a line to the board. Some changes fail.
+func (c *cluster) add(m *member) {
 	c.board.posted++
 	p := post{line: fmt.Sprintf("%d by node %d\n", c.board.posted, m.number), after: len(c.board.acked)}
 	fails := c.board.posted%8 == 0
-	c.fibers.Go(func() {
-		calls := 0
-		err := m.kept.Update(context.Background(), func(old []byte) ([]byte, error) {
-			if calls++; calls > 1 {
-				c.Cluster.Raced++
-			}
-			c.board.seen = append(c.board.seen, bytes.Clone(old))
-			if fails {
-				return append(bytes.Clone(old), p.line...), errNo
-			}
-			return append(bytes.Clone(old), p.line...), nil
-		})
-		m.posts = false
-		c.note("node %d was to add %q to the board: %v", m.number, p.line, err)
-		switch {
-		case err == nil && fails:
-			c.fail("node %d: a change failed, and its update did not", m.number)
-		case err == nil:
-			c.board.acked = append(c.board.acked, p)
-			c.Cluster.Posts++
-		case errors.Is(err, errNo):
-			c.board.no = append(c.board.no, p.line)
-		case errors.Is(err, driver.ErrUnknown), errors.Is(err, driver.ErrUnavailable): // it may be there
-		case errors.Is(err, driver.ErrClosed) && m.dead:
-		default:
-			c.fail("node %d cannot update the board: %w", m.number, err)
+	calls := 0
+	err := m.kept.Update(context.Background(), func(old []byte) ([]byte, error) {
+		if calls++; calls > 1 {
+			c.Cluster.Raced++
 		}
+		c.board.seen = append(c.board.seen, bytes.Clone(old))
+		if fails {
+			return append(bytes.Clone(old), p.line...), errNo
+		}
+		return append(bytes.Clone(old), p.line...), nil
 	})
+	c.note("node %d was to add %q to the board: %v", m.number, p.line, err)
+	switch {
+	case err == nil && fails:
+		c.fail("node %d: a change failed, and its update did not", m.number)
+	case err == nil:
+		c.board.acked = append(c.board.acked, p)
+		c.Cluster.Posts++
+	case errors.Is(err, errNo):
+		c.board.no = append(c.board.no, p.line)
+	case errors.Is(err, driver.ErrUnknown), errors.Is(err, driver.ErrUnavailable): // it may be there
+	case errors.Is(err, driver.ErrClosed) && m.dead:
+	default:
+		c.fail("node %d cannot update the board: %w", m.number, err)
+	}
 }
 
 // judgeBoard checks what is on the board when all nodes have stopped, as one of them sees it.

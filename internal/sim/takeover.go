@@ -181,7 +181,7 @@ func (c *cluster) turn() {
 		c.note("node %d is cut off: %v", m.number, m.cut)
 		c.Cluster.Cuts++
 		c.shared.Partition(m.number, m.cut)
-	case n >= 988, n > 850 && c.cfg.Seed%10 == 3:
+	case n >= 988:
 		c.post(m)
 	case m.realm == nil || m.busy:
 	case n < 727:
