@@ -239,7 +239,7 @@ func (a *app) onCluster(cmd *cobra.Command, do func(ctx context.Context, f *clus
 
 func clusterCommand(a *app) *cobra.Command {
 	return group("cluster", "Make a cluster's key, show its nodes, and bring it back",
-		clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a))
+		clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a), clusterLossCommand(a))
 }
 
 func clusterKeygenCommand(a *app) *cobra.Command {
@@ -305,11 +305,34 @@ func printCluster(w io.Writer, c clusterJSON) {
 	rows(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG", c.Nodes, func(n cluster.Status) []any {
 		return []any{n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.Reached()], len(n.Leads), n.Lag}
 	})
+	printPromise(w, c.Nodes)
 	printHealth(w, c.Nodes)
 	rows(w, "\nREALM\tLEADER\tPOSITION", c.Realms, func(r cluster.RealmLead) []any { return []any{r.Realm, cmp.Or(r.Leader, "-"), r.Position} })
 }
 
 var yes = map[bool]string{true: "yes", false: "no"}
+
+// printPromise prints what acknowledged draws survive, where a database decides that, and what is lost.
+func printPromise(w io.Writer, nodes []cluster.Status) {
+	said := map[string]bool{}
+	for _, n := range nodes {
+		if text := survivals[n.Survives]; text != "" && !said[n.Survives+n.Promise] {
+			said[n.Survives+n.Promise] = true
+			fprintf(w, "\nAcknowledged draws survive %s, says node %s: %s\n", text, n.Node, n.Promise)
+		}
+		for _, l := range n.Losses {
+			fprintf(w, "\nRealm %s has lost entries, as node %s knows: see \"kuji cluster accept-loss %s\"\n", l.Realm, n.Node, l.Realm)
+		}
+	}
+}
+
+// survivals says what a log survives, by the words of [driver.Survives].
+var survivals = map[string]string{
+	driver.SurvivesNothing.String(): "nothing for sure",
+	driver.SurvivesServer.String():  "the end of a server of Kuji, but not a crash of the database",
+	driver.SurvivesCrash.String():   "a crash of the database, but not the loss of its machine",
+	driver.SurvivesMachine.String(): "the loss of the database's machine",
+}
 
 // printHealth prints how nodes' parts of the log are, and what is wrong.
 func printHealth(w io.Writer, nodes []cluster.Status) {
