@@ -27,7 +27,7 @@ const (
 type follower struct {
 	*log
 	after   driver.Cursor // the entry that was yielded last
-	sum     *int32        // its checksum, if it was read here
+	sum     *int32        // its checksum, if it was read or appended here
 	through driver.Cursor // the last entry to read; 0: there is none
 	rows    int           // how many to ask for at once
 	damage  error         // what comes after the entries that were read; nil: more entries
@@ -47,7 +47,7 @@ func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[
 		if through != 0 && after >= through {
 			return
 		}
-		f := &follower{log: l, after: after, through: through, rows: batchRows}
+		f := &follower{log: l, after: after, sum: l.course.sumAt(after), through: through, rows: batchRows}
 		outer := ctx
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -105,9 +105,7 @@ func (f *follower) next(ctx context.Context) ([]entry, error) {
 		}
 	}
 	last := entries[len(entries)-1]
-	if !f.apart || f.damage == nil {
-		f.course.passed(driver.Cursor(last.cursor), last.data)
-	}
+	f.course.passed(driver.Cursor(last.cursor), last.data)
 	return entries, f.damage
 }
 
@@ -129,10 +127,10 @@ func (f *follower) batch(ctx context.Context, c *conn) ([]entry, error) {
 			if f.sum != nil && *f.sum != rows[0].sum {
 				return nil, f.cutAt(ctx, c, f.after)
 			}
-			return f.checked(rows[1:]), nil
+			return f.right(ctx, c, f.checked(rows[1:]))
 		}
 		if len(rows) > 0 && driver.Cursor(rows[0].cursor) == f.after+1 && !rows[0].empty {
-			return f.checked(rows), nil
+			return f.right(ctx, c, f.checked(rows))
 		}
 		first, last, err := f.bounds(ctx, c)
 		switch {
@@ -166,6 +164,15 @@ func (f *follower) read(ctx context.Context, c *conn) ([]entry, error) {
 		err = row.Scan(&e.cursor, &e.sum, &e.empty, &e.data, &e.standby)
 		return e, err
 	})
+}
+
+// right returns entries, unless one of them is not what stood in its place when it was marked.
+func (f *follower) right(ctx context.Context, c *conn, rows []entry) ([]entry, error) {
+	m := f.course.mark()
+	if i := int64(m.Cursor) - int64(f.after) - 1; m.Cursor > f.after && i < int64(len(rows)) && hashOf(rows[i].data) != m.Hash {
+		return nil, f.cutAt(ctx, c, m.Cursor)
+	}
+	return rows, nil
 }
 
 // checked returns the rows before the first damaged one, which it notes.
