@@ -272,11 +272,11 @@ func (p *pool) give(c *conn) {
 func (p *pool) release(c *conn, err error) {
 	code := codeOf(err)
 	old := c.forgetful(err) || time.Since(c.born) > maxAge
-	lost := c.IsClosed()
+	lost := c.IsClosed() && !errors.Is(err, context.Canceled) // who asked may have gone
 	moved := lost || code == codeReadOnly || len(code) == 5 && code[:3] == "57P" // others are likely lost as well
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if moved || old || c.PgConn().TxStatus() != 'I' {
+	if moved || old || c.IsClosed() || c.PgConn().TxStatus() != 'I' {
 		p.drop(c)
 		if moved {
 			p.dropIdle(0)
