@@ -123,6 +123,16 @@ func init() {
 // Follows reports whether the engine was opened with Options.Follow.
 func (e *Engine) Follows() bool { return e.o.Follow }
 
+// Promise returns what acknowledged commands survive. known is false if the driver decides that alone: then
+// it is what Sync says, or, of a replicated log, the loss of a minority of its machines.
+func (e *Engine) Promise() (p driver.Promise, known bool) {
+	d, known := e.world.driver.(driver.Promiser)
+	if known {
+		p = d.Promise()
+	}
+	return p, known
+}
+
 // Sync returns the policy that the engine was opened with.
 func (e *Engine) Sync() SyncPolicy { return e.o.Sync }
 

@@ -99,13 +99,14 @@ func codeOfLedger(err error) Code {
 	}
 	_, unsound := errors.AsType[*ledger.CorruptError](err)
 	_, damaged := errors.AsType[*driver.CorruptError](err)
+	_, cut := errors.AsType[*driver.CutError](err)
 	_, trimmed := errors.AsType[*driver.TrimmedError](err)
 	_, deposed := errors.AsType[*ledger.DeposedError](err)
 	_, newer := errors.AsType[*format.NewerError](err)
 	switch {
 	case newer:
 		return CodeFormat
-	case unsound, damaged, trimmed:
+	case unsound, damaged, cut, trimmed:
 		return CodeCorrupt
 	case deposed:
 		return CodeNotLeader

@@ -147,6 +147,10 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 func serverSamples(s *Server) collector {
 	return func(sample sampler) {
 		sample("kuji_build_info", "1, labelled with the version.", 1, "version", s.o.Version)
+		if p, known := s.realms.engine.Promise(); known {
+			sample("kuji_store_survives", "The worst that acknowledged commands survive, as the database is set up: "+
+				"0 nothing for sure, 1 the end of this server, 2 a crash of the database's machine, 3 the loss of that machine.", float64(p.Survives))
+		}
 		sample("kuji_draw_streams", "Streams of draws that are open.", float64(s.metrics.streams.Load()))
 		sample("kuji_redis_connections", "Connections of the Redis protocol that are open.", float64(s.redis.Len()))
 		access := uint64(0)

@@ -84,18 +84,24 @@ func (t *tweak) map1(f func(i int, e driver.Entry) (driver.Entry, bool)) {
 
 // brokenDriver is a driver whose realms are broken in one way.
 type brokenDriver struct {
-	driver.Driver
+	driver.Shared
 	shared *Shared
 	realm  func(*tweak)
+	update func(d *brokenDriver, ctx context.Context, change change) error
+	nudge  func(d *brokenDriver, at driver.Cursor)
+	kept   []byte        // of the board
+	nudged driver.Cursor // what to believe of a nudge
+	tell   func(realm string, at driver.Cursor)
+	mute   bool // it tells nobody
 	open   func(d driver.Driver, ctx context.Context, name string, o driver.Options) (driver.Realm, error)
 	realms func(d driver.Driver, ctx context.Context) ([]string, error)
 }
 
 func (d *brokenDriver) Open(ctx context.Context, name string, o driver.Options) (driver.Realm, error) {
-	open := d.Driver.Open
+	open := d.Shared.Open
 	if d.open != nil {
 		open = func(ctx context.Context, name string, o driver.Options) (driver.Realm, error) {
-			return d.open(d.Driver, ctx, name, o)
+			return d.open(d.Shared, ctx, name, o)
 		}
 	}
 	r, err := open(ctx, name, o)
@@ -103,6 +109,7 @@ func (d *brokenDriver) Open(ctx context.Context, name string, o driver.Options) 
 		return nil, err
 	}
 	t := newTweak(r, d.shared)
+	d.tells(t, name)
 	if d.realm != nil {
 		d.realm(t)
 	}
@@ -111,9 +118,9 @@ func (d *brokenDriver) Open(ctx context.Context, name string, o driver.Options) 
 
 func (d *brokenDriver) Realms(ctx context.Context) ([]string, error) {
 	if d.realms != nil {
-		return d.realms(d.Driver, ctx)
+		return d.realms(d.Shared, ctx)
 	}
-	return d.Driver.Realms(ctx)
+	return d.Shared.Realms(ctx)
 }
 
 // replace returns err with one of the contract's errors replaced by another.
@@ -162,11 +169,13 @@ func (f lateEOF) ReadAt(p []byte, off int64) (int, error) {
 	return n, replace(err, io.EOF, nil)
 }
 
-// breaches are drivers that break the contract in one way each, and a check that finds it.
-var breaches = []struct {
+// breach is a driver that breaks the contract in one way, and a check that finds it.
+type breach struct {
 	name, check string
 	d           brokenDriver
-}{
+}
+
+var breaches = []breach{
 	{"realms unsorted", "Realms", brokenDriver{realms: func(d driver.Driver, ctx context.Context) ([]string, error) {
 		names, err := d.Realms(ctx)
 		slices.Reverse(names)
@@ -567,7 +576,7 @@ func (r *recorder) run(c check, w *World) []string {
 // TestBreachesAreFound runs the suite's checks against drivers that break its promises.
 func TestBreachesAreFound(t *testing.T) {
 	used := map[string]bool{}
-	for _, b := range breaches {
+	for _, b := range slices.Concat(breaches, boardBreaches) {
 		used[b.check] = true
 		t.Run(strings.ReplaceAll(b.name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
@@ -580,7 +589,7 @@ func TestBreachesAreFound(t *testing.T) {
 			w.Patience = 2 * time.Second // for what hangs
 			w.Open = func(_ testing.TB, node int) driver.Driver {
 				d := b.d
-				d.Driver, d.shared = s.Node(node), s
+				d.Shared, d.shared = s.Node(node), s
 				return &d
 			}
 			r := &recorder{TB: t, ctx: t.Context()}
@@ -595,6 +604,16 @@ func TestBreachesAreFound(t *testing.T) {
 			t.Errorf("no driver here breaks what %s checks", c.name)
 		}
 	}
+}
+
+// TestNoBreachIsFound: a driver that is not broken passes every check, also one that is nudged.
+func TestNoBreachIsFound(t *testing.T) {
+	Run(t, func(testing.TB) *World {
+		s := NewShared(SharedOptions{})
+		w := worldOf(s, SharedOptions{})
+		w.Open = func(_ testing.TB, node int) driver.Driver { return &brokenDriver{Shared: s.Node(node), shared: s} }
+		return w
+	})
 }
 
 // TestSkipsAreSaid: a world that can do nothing skips what it cannot show, and no more.
@@ -613,7 +632,8 @@ func TestSkipsAreSaid(t *testing.T) {
 			skipped = append(skipped, c.name)
 		}
 	}
-	want := []string{"Locked", "AnswerLost", "RequestLost", "RequestLate", "DeposedWriter", "Failover", "Damage", "FullDisk"}
+	want := []string{"Locked", "AnswerLost", "RequestLost", "RequestLate", "DeposedWriter", "Failover", "Damage", "FullDisk",
+		"BoardAnswerLost", "BoardRequestLate", "BoardFailover", "Nudged"}
 	if !slices.Equal(skipped, want) {
 		t.Errorf("skipped %v, want %v", skipped, want)
 	}

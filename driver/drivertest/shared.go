@@ -16,7 +16,8 @@ import (
 
 // Shared keeps realms in memory for tests. Several nodes can have the same realm open, each by its
 // own driver. What they say goes over a network that the test controls: it loses, doubles and delays
-// messages by odds, or holds those of one node until the test lets them go.
+// messages by odds, or holds those of one node until the test lets them go. Its board stands on a
+// log like those of its realms.
 //
 // Everything it does follows from its options, if its Runner is deterministic.
 type Shared struct {
@@ -25,6 +26,7 @@ type Shared struct {
 
 	mu     sync.Mutex
 	realms map[string]*realm
+	board  *realm // the log that the board stands on
 	net    network
 	grown  chan struct{} // closed and made anew when a reader may have something to look at
 	full   bool          // nothing more can be written
@@ -68,6 +70,7 @@ func NewShared(o SharedOptions) *Shared {
 		steps:  o.steps,
 		o:      o,
 		realms: map[string]*realm{},
+		board:  &realm{},
 		net:    network{links: map[int]*link{}},
 		grown:  make(chan struct{}),
 	}
@@ -179,12 +182,17 @@ func (s *Shared) Damage(name string, at driver.Cursor) error {
 }
 
 // Node returns a driver for a node. Each one is an instance of its own.
-func (s *Shared) Node(n int) driver.Driver { return &node{shared: s, id: n} }
+func (s *Shared) Node(n int) driver.Shared {
+	log := &handle{shared: s, node: n, name: "_board", realm: s.board, max: driver.MaxBoard + recordHead}
+	return &node{shared: s, id: n, log: log, board: &board{log: log, steps: s.steps}}
+}
 
 // node is a node's driver.
 type node struct {
 	shared *Shared
 	id     int
+	log    *handle // the board's
+	*board
 	closed bool // guarded by shared.mu
 }
 
@@ -227,16 +235,18 @@ func (n *node) Open(ctx context.Context, name string, o driver.Options) (driver.
 		r = &realm{files: map[string][]byte{}}
 		n.shared.realms[name] = r
 	}
-	return &handle{shared: n.shared, node: n.id, name: name, realm: r, readOnly: o.ReadOnly || o.Check, durable: r.last}, nil
+	return &handle{shared: n.shared, node: n.id, name: name, realm: r, readOnly: o.ReadOnly || o.Check,
+		max: n.shared.o.MaxEntry, durable: r.last}, nil
 }
 
 // Close implements [driver.Driver].
 func (n *node) Close() error {
 	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
-	if n.closed {
+	closed := n.closed
+	n.closed = true
+	n.shared.mu.Unlock()
+	if closed {
 		return driver.ErrClosed
 	}
-	n.closed = true
-	return nil
+	return n.log.Close() // it ends updates under way
 }

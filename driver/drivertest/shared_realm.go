@@ -20,6 +20,7 @@ type handle struct {
 	name     string
 	realm    *realm
 	readOnly bool
+	max      int // the size of the largest entry
 
 	// shared.mu guards these:
 	closed  bool
@@ -31,7 +32,7 @@ type handle struct {
 type expected struct{ end func() }
 
 var (
-	_ driver.Driver = (*node)(nil)
+	_ driver.Shared = (*node)(nil)
 	_ driver.Realm  = (*handle)(nil)
 )
 
@@ -189,7 +190,7 @@ func (h *handle) Durable() driver.Cursor {
 }
 
 // MaxEntry implements [driver.Log].
-func (h *handle) MaxEntry() int { return h.shared.o.MaxEntry }
+func (h *handle) MaxEntry() int { return h.max }
 
 // Trim implements [driver.Log].
 func (h *handle) Trim(ctx context.Context, before driver.Cursor) error {

@@ -26,9 +26,9 @@ type World struct {
 	// Unconditional is a driver whose log appends every entry, behind whatever stands there.
 	Unconditional bool
 
-	// Hold holds what a node sends to its log, or is sent from there.
+	// Hold holds what a node sends to its log or board, or is sent from there.
 	Hold func(node int, way Way) Hold
-	// Failover makes another replica lead the log.
+	// Failover makes another replica lead a realm's log, or, if realm is empty, the board.
 	Failover func(t testing.TB, realm string)
 	// SetFull makes every write fail for want of space, until it is called with false.
 	SetFull func(t testing.TB, full bool)
@@ -100,6 +100,16 @@ var checks = []check{
 	{"FileAbort", fileAbort, false},
 	{"FileOfTwoWriters", fileOfTwoWriters, false},
 	{"FileRemoved", fileRemoved, false},
+	{"BoardReplaced", onNodes(boardReplaced), true},
+	{"BoardChangedAgain", onNodes(boardChangedAgain), true},
+	{"BoardRefused", onNodes(boardRefused), true},
+	{"BoardAliasing", onNodes(boardAliasing), true},
+	{"BoardRace", onNodes(boardRace), true},
+	{"BoardAnswerLost", onNodes(boardAnswerLost), true},
+	{"BoardRequestLate", onNodes(boardRequestLate), true},
+	{"BoardReopened", onNodes(boardReopened), true},
+	{"BoardFailover", onNodes(boardFailover), true},
+	{"Nudged", nudged, true},
 }
 
 // env is what a check works with.

@@ -130,7 +130,13 @@ func (c *cluster) world(testing.TB) *drivertest.World {
 	if len(c.servers) == 1 { // more of them have the entry more than once
 		w.Damage = func(t testing.TB, realm string, at driver.Cursor) { c.damage(t, "KUJI_"+name+"_LOG_"+realm) }
 	} else {
-		w.Failover = func(t testing.TB, realm string) { c.failover(t, "KUJI_"+name+"_LOG_"+realm) }
+		w.Failover = func(t testing.TB, realm string) {
+			if realm == "" {
+				c.failover(t, "KUJI_"+name+"_LEASES")
+				return
+			}
+			c.failover(t, "KUJI_"+name+"_LOG_"+realm)
+		}
 	}
 	return w
 }

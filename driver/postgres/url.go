@@ -37,9 +37,21 @@ func Redact(url string) string {
 	return p.String()
 }
 
+// Hosts returns the addresses of the servers that a URL names, as HOST:PORT. A socket is a path, with a port.
+func Hosts(url string) []string {
+	p, err := parse(url)
+	if err != nil {
+		return nil
+	}
+	return p.hosts()
+}
+
 // String returns the hosts, the database and the schema.
 func (p *place) String() string {
-	var hosts []string
+	return fmt.Sprintf("postgres://%s/%s?schema=%s", strings.Join(p.hosts(), ","), p.Database, p.schema)
+}
+
+func (p *place) hosts() (hosts []string) {
 	add := func(host string, port uint16) {
 		at := net.JoinHostPort(host, strconv.Itoa(int(port)))
 		if !slices.Contains(hosts, at) { // with and without TLS
@@ -50,7 +62,7 @@ func (p *place) String() string {
 	for _, f := range p.Fallbacks {
 		add(f.Host, f.Port)
 	}
-	return fmt.Sprintf("postgres://%s/%s?schema=%s", strings.Join(hosts, ","), p.Database, p.schema)
+	return hosts
 }
 
 // parse reads a URL.

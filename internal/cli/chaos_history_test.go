@@ -17,7 +17,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/kuji-dev/kuji/client"
-	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -196,7 +195,7 @@ func entryOf(r *kujiv1.Result) (int, error) {
 
 // patient is how long a client waits for one answer before it asks another node: longer than a node
 // lets a request wait for a leader.
-const patient = cluster.WaitForLeader + 2*time.Second
+const patient = 17 * time.Second
 
 // nodesClient is a client that asks one node after the other until it has an answer.
 type nodesClient struct {

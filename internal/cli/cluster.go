@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +23,7 @@ import (
 // clusterFlags say which cluster a command is about, and which node of it. Without a name, it is about none.
 type clusterFlags struct {
 	cluster.Config
+	store               string
 	peers               []string
 	keyFile, peerListen string
 
@@ -33,18 +34,46 @@ type clusterFlags struct {
 func (f *clusterFlags) member(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
-	flags.StringVar(&f.Name, "cluster", "", "`name` of the cluster, the same on every node")
-	flags.StringSliceVar(&f.peers, "peers", nil, "every node of the cluster, this one too, as `NAME=HOST[:PORT],...`; nodes use PORT (default 6222) and the port after it")
+	flags.StringVar(&f.store, "store", "", "`URL` of what keeps the log: "+cluster.StoreForms+" (default: the data directory, or those of the nodes)")
+	flags.StringVar(&f.Name, "cluster", "", "`name` of the cluster, the same on every node (default with --store: "+defaultCluster+")")
+	flags.StringSliceVar(&f.peers, "peers", nil, "every node of a cluster without --store, this one too, as `NAME=HOST[:PORT],...`; nodes use PORT (default 6222) and the port after it")
 	flags.StringVar(&f.keyFile, "cluster-key", "", "`file` with the cluster's key, the same on every node: see \"kuji cluster keygen --help\"")
 }
 
 // add adds the flags of a node.
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	f.member(cmd)
-	cmd.Flags().Lookup("cluster").Usage += "; makes this process a node of it"
-	cmd.Flags().StringVar(&f.Node, "node", "", "`name` of this node, one of --peers; a data directory always belongs to the same node")
-	f.addNATS(cmd)
-	cmd.Flags().StringVar(&f.peerListen, "peer-listen", "", "listen for the other nodes at this `HOST[:PORT]`, where it is not the address in --peers: in a container, behind NAT")
+	flags := cmd.Flags()
+	flags.Lookup("cluster").Usage += "; makes this process a node of it"
+	flags.StringVar(&f.Node, "node", "", "`name` of this node, one of --peers; a data directory always belongs to the same node (default with --store: the machine's name and the port)")
+	flags.StringVar(&f.peerListen, "peer-listen", "", "listen for the other nodes at this `HOST[:PORT]`: with --store (default: port "+storePort+" of all interfaces), or where it is not the address in --peers")
+	flags.StringVar(&f.Address, "peer-address", "", "with --store, the `HOST[:PORT]` at which the other nodes reach this one (default: the address from which it reaches the store)")
+	flags.DurationVar(&f.Waits.Lease, "lease", 0, "how long the other nodes wait for this one when it is silent, before they take its realms, at least 3s (default 3s)")
+	flags.DurationVar(&f.Waits.Leader, "leader-wait", 0, "how long a request waits while no node leads its realm (default 15s; 1m with a database, which may fail over)")
+}
+
+// defaultCluster is the name of a cluster that has a store of its own, and storePort where its nodes listen
+// for each other.
+const defaultCluster, storePort = "kuji", "6223"
+
+// settle reads --store. A directory goes into data.
+func (f *clusterFlags) settle(data *string) (err error) {
+	if f.store == "" {
+		return nil
+	}
+	dir := ""
+	if f.Store, dir, err = cluster.ParseStore(f.store); err != nil {
+		return usagef("--store: %w", err) // without its value, which may have a password
+	}
+	switch {
+	case dir == "":
+		f.Name = cmp.Or(f.Name, defaultCluster)
+	case *data != "":
+		return usagef("--store disk:DIR with --data: expected one of them")
+	default:
+		*data = dir
+	}
+	return nil
 }
 
 // single are the flags of serve that mean nothing on a cluster.
@@ -53,9 +82,9 @@ var single = []string{"catalog", "realm", "accept-warnings", "catalog-over", "sy
 // check checks the flags of serve. It refuses a directory of the other kind: its realms would seem lost.
 func (f *clusterFlags) check(data string) error {
 	if f.Name == "" {
-		for _, name := range []string{"node", "peers", "peer-listen", "cluster-key", "nats", "nats-creds", "nats-ca"} {
+		for _, name := range []string{"node", "peers", "peer-listen", "peer-address", "lease", "leader-wait", "cluster-key"} {
 			if f.cmd.Flags().Changed(name) {
-				return usagef("--%s without --cluster: expected the name of a cluster", name)
+				return usagef("--%s without --cluster or --store: expected the name of a cluster, or the URL of its store", name)
 			}
 		}
 		if _, err := os.Stat(cluster.Dir(data)); err == nil {
@@ -73,6 +102,41 @@ func (f *clusterFlags) check(data string) error {
 	if err := f.checkMember(); err != nil {
 		return err
 	}
+	if err := f.checkNode(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(data, "realms")); err == nil {
+		return usagef("--data %s has realms of a server that is alone: expected another directory", data)
+	}
+	return refuseInside("data", data)
+}
+
+// checkNode checks what is said of this node.
+func (f *clusterFlags) checkNode() error {
+	if f.Waits.Lease != 0 {
+		if err := within("lease", f.Waits.Lease, 3*time.Second, 5*time.Minute); err != nil {
+			return err
+		}
+	}
+	if f.Waits.Leader != 0 {
+		if err := within("leader-wait", f.Waits.Leader, time.Second, 10*time.Minute); err != nil {
+			return err
+		}
+	}
+	if f.External() {
+		if f.Node != "" && driver.CheckRealm(f.Node) != nil {
+			return usagef("--node %q: expected 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter or digit", f.Node)
+		}
+		address, ok := hostPort(f.peerListen)
+		if !ok {
+			return usagef("--peer-listen %q: expected HOST or HOST:PORT", f.peerListen)
+		}
+		f.peerListen = address
+		return nil
+	}
+	if f.Address != "" {
+		return usagef("--peer-address without --store: --peers says where the nodes are")
+	}
 	if _, ok := f.Peers[f.Node]; !ok {
 		return usagef("--node %q: expected one of --peers: %s", f.Node, strings.Join(f.Names(), ", "))
 	}
@@ -82,10 +146,16 @@ func (f *clusterFlags) check(data string) error {
 			return usagef("--peer-listen %q: %w", f.peerListen, err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(data, "realms")); err == nil {
-		return usagef("--data %s has realms of a server that is alone: expected another directory", data)
+	return nil
+}
+
+// hostPort adds the port where nodes with a store listen for each other to an address without one.
+func hostPort(address string) (_ string, ok bool) {
+	if _, _, err := net.SplitHostPort(address); err == nil {
+		return address, true
 	}
-	return refuseInside("data", data)
+	host := strings.Trim(address, "[]")
+	return net.JoinHostPort(host, storePort), !strings.Contains(host, ":") || net.ParseIP(host) != nil
 }
 
 func (f *clusterFlags) checkMember() error {
@@ -95,36 +165,14 @@ func (f *clusterFlags) checkMember() error {
 	if f.keyFile == "" {
 		return usagef("missing flag --cluster-key: make one with \"kuji cluster keygen FILE\"")
 	}
-	if err := f.checkNATS(); err != nil {
-		return err
+	if f.External() && len(f.peers) == 0 {
+		return nil
 	}
 	peers, err := cluster.ParsePeers(f.peers)
 	if err != nil {
 		return usagef("--peers: %w", err)
 	}
 	f.Peers = peers
-	return nil
-}
-
-// addNATS adds the flags that say which NATS servers keep the log.
-func (f *clusterFlags) addNATS(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringSliceVar(&f.NATS.URLs, "nats", nil, "`URL,...` of NATS servers with JetStream that keep the log, such as nats://10.0.1.1:4222 (default: those within the nodes)")
-	flags.StringVar(&f.NATS.Credentials, "nats-creds", "", "`file` with the credentials for --nats")
-	flags.StringVar(&f.NATS.RootCA, "nats-ca", "", "`file` with the certificates that sign those of --nats, as PEM (default: the system's)")
-}
-
-// checkNATS checks these flags. Its errors show no password.
-func (f *clusterFlags) checkNATS() error {
-	if !f.External() && (f.NATS.Credentials != "" || f.NATS.RootCA != "") {
-		return usagef("--nats-creds and --nats-ca without --nats: expected the URL of a server")
-	}
-	for _, one := range f.NATS.URLs {
-		u, err := url.Parse(one)
-		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-			return usagef("--nats %q: expected a URL such as nats://10.0.1.1:4222 or tls://10.0.1.1:4222", withoutSecrets(one))
-		}
-	}
 	return nil
 }
 
@@ -157,23 +205,30 @@ func writeClusterKey(file string) (err error) {
 }
 
 // clusterClient checks the flags of member, reads the key, and returns a client of the nodes.
-func (a *app) clusterClient(f *clusterFlags) (c *cluster.Client, err error) {
+func (a *app) clusterClient(ctx context.Context, f *clusterFlags) (c *cluster.Client, err error) {
+	none := ""
+	if err := f.settle(&none); err != nil {
+		return nil, err
+	}
+	if none != "" {
+		return nil, usagef("--store disk:DIR: expected the URL of what keeps a cluster's log, or --peers")
+	}
 	if err := f.checkMember(); err != nil {
 		return nil, err
 	}
 	if f.Keys, err = a.readClusterKeys(f.keyFile); err != nil {
 		return nil, err
 	}
-	return f.Client()
+	return f.Client(ctx)
 }
 
 // onCluster completes a command that asks nodes. Its use line leaves out the flags of member.
 func (a *app) onCluster(cmd *cobra.Command, do func(ctx context.Context, f *clusterFlags, c *cluster.Client, args []string) error) *cobra.Command {
 	f := &clusterFlags{}
 	f.member(cmd)
-	cmd.Use += " --cluster NAME --peers NAME=HOST,... --cluster-key FILE"
+	cmd.Use += " --cluster NAME --peers NAME=HOST,...|--store URL --cluster-key FILE"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := a.clusterClient(f)
+		client, err := a.clusterClient(cmd.Context(), f)
 		if err != nil {
 			return err
 		}
@@ -184,7 +239,7 @@ func (a *app) onCluster(cmd *cobra.Command, do func(ctx context.Context, f *clus
 
 func clusterCommand(a *app) *cobra.Command {
 	return group("cluster", "Make a cluster's key, show its nodes, and bring it back",
-		clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a))
+		clusterKeygenCommand(a), clusterStatusCommand(a), clusterForceCommand(a), clusterDrainCommand(a), clusterRemoveCommand(a), clusterLossCommand(a))
 }
 
 func clusterKeygenCommand(a *app) *cobra.Command {
@@ -250,11 +305,34 @@ func printCluster(w io.Writer, c clusterJSON) {
 	rows(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG", c.Nodes, func(n cluster.Status) []any {
 		return []any{n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.Reached()], len(n.Leads), n.Lag}
 	})
+	printPromise(w, c.Nodes)
 	printHealth(w, c.Nodes)
 	rows(w, "\nREALM\tLEADER\tPOSITION", c.Realms, func(r cluster.RealmLead) []any { return []any{r.Realm, cmp.Or(r.Leader, "-"), r.Position} })
 }
 
 var yes = map[bool]string{true: "yes", false: "no"}
+
+// printPromise prints what acknowledged draws survive, where a database decides that, and what is lost.
+func printPromise(w io.Writer, nodes []cluster.Status) {
+	said := map[string]bool{}
+	for _, n := range nodes {
+		if text := survivals[n.Survives]; text != "" && !said[n.Survives+n.Promise] {
+			said[n.Survives+n.Promise] = true
+			fprintf(w, "\nAcknowledged draws survive %s, says node %s: %s\n", text, n.Node, n.Promise)
+		}
+		for _, l := range n.Losses {
+			fprintf(w, "\nRealm %s has lost entries, as node %s knows: see \"kuji cluster accept-loss %s\"\n", l.Realm, n.Node, l.Realm)
+		}
+	}
+}
+
+// survivals says what a log survives, by the words of [driver.Survives].
+var survivals = map[string]string{
+	driver.SurvivesNothing.String(): "nothing for sure",
+	driver.SurvivesServer.String():  "the end of a server of Kuji, but not a crash of the database",
+	driver.SurvivesCrash.String():   "a crash of the database, but not the loss of its machine",
+	driver.SurvivesMachine.String(): "the loss of the database's machine",
+}
 
 // printHealth prints how nodes' parts of the log are, and what is wrong.
 func printHealth(w io.Writer, nodes []cluster.Status) {

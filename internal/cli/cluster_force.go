@@ -42,8 +42,8 @@ func (f *forceFlags) check() error {
 		return usagef("missing flag --from or --data: the directory that is intact, and the one of the new node")
 	case f.cluster.Name == "":
 		return usagef("missing flag --cluster: the name of the new cluster")
-	case f.cluster.External():
-		return usagef("--nats: what NATS servers of your own have kept is theirs to bring back")
+	case f.cluster.store != "":
+		return usagef("--store: what servers of your own have kept is theirs to bring back")
 	case filepath.Clean(f.from) == filepath.Clean(f.data):
 		return usagef("--from and --data are the same: expected an empty directory for the new node")
 	case !cluster.IsNode(f.from):

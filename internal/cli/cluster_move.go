@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,8 +16,8 @@ func clusterDrainCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "drain NODE", Short: "Move what a node leads to the other nodes"}
 	undo := cmd.Flags().Bool("undo", false, "let the node lead again")
 	return a.onCluster(cmd, func(ctx context.Context, f *clusterFlags, c *cluster.Client, args []string) error {
-		if _, ok := f.Peers[args[0]]; !ok {
-			return usagef("node %q: expected one of --peers: %s", args[0], strings.Join(f.Names(), ", "))
+		if names := c.Names(); !slices.Contains(names, args[0]) {
+			return usagef("node %q: expected one of the cluster's nodes: %s", args[0], strings.Join(names, ", "))
 		}
 		if err := c.Drain(ctx, args[0], *undo); err != nil {
 			return err

@@ -23,10 +23,13 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	}
 	o.Clients = func() (net.Listener, error) { return listen("listen", f.listen) }
 	o.Nodes = func() (net.Listener, error) {
-		own := c.Own().Requests()
+		own := f.cluster.peerListen
+		if !c.External() {
+			own = c.Own().Requests()
+		}
 		l, err := net.Listen(network(own), own)
 		if err != nil {
-			err = refusedError{"address " + own + " of node " + c.Node + ", for requests that other nodes pass on: " + err.Error() + "; see --peers and --peer-listen"}
+			err = refusedError{"address " + own + ", for requests that other nodes pass on: " + err.Error() + "; see --peers and --peer-listen"}
 		}
 		return l, err
 	}
@@ -37,7 +40,7 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	if err != nil {
 		return err
 	}
-	err = p.ready("node "+c.Node+" of cluster "+c.Name, n.Address, n.Redis, &so, kuji.SyncAlways.String())
+	err = p.ready("node "+n.Name()+" of cluster "+c.Name, n.Address, n.Redis, &so, kuji.SyncAlways.String())
 	if err == nil {
 		err = p.untilStopped(ctx, n.Ended())
 	}

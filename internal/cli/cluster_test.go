@@ -65,6 +65,7 @@ type trio struct {
 	listen  map[string]string   // addresses for clients, by node; a node comes back at its own
 	sees    map[string]string   // the --peers of a node that finds the others elsewhere
 	more    map[string][]string // more flags of a node
+	store   map[string]string   // what keeps the log, as each node reaches it; nil: the nodes do
 	secret  string              // which no node may say, if any
 
 	mu      sync.Mutex
@@ -151,7 +152,7 @@ func designTrio(t *testing.T) *trio {
 func (c *trio) meet() {
 	c.t.Helper()
 	var err error
-	if c.peers, err = (&app{}).clusterClient(&c.flags); err != nil {
+	if c.peers, err = (&app{}).clusterClient(c.t.Context(), &c.flags); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -169,8 +170,14 @@ func (c *trio) start(name string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	cmd := exec.Command(path, append([]string{"serve", "--json", "--listen", c.listen[name], "--data", filepath.Join(c.dir, name), "--node", name,
-		"--cluster", c.flags.Name, "--peers", cmp.Or(c.sees[name], strings.Join(c.flags.peers, ",")), "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers))}, c.more[name]...)...)
+	args := []string{"serve", "--json", "--listen", c.listen[name], "--data", filepath.Join(c.dir, name), "--node", name,
+		"--cluster", c.flags.Name, "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers))}
+	if c.store == nil {
+		args = append(args, "--peers", cmp.Or(c.sees[name], strings.Join(c.flags.peers, ",")))
+	} else { // they find each other on its board
+		args = append(args, "--store", c.store[name], "--peer-listen", c.flags.Peers[name].Requests())
+	}
+	cmd := exec.Command(path, append(args, c.more[name]...)...)
 	said := newLines()
 	cmd.Stderr = said
 	stdout, err := cmd.StdoutPipe()
@@ -604,7 +611,7 @@ func TestExternalNATS(t *testing.T) {
 	for i := range 3 {
 		listen[fmt.Sprintf("s%d", i)] = fmt.Sprintf("127.0.0.1:%d", c.port())
 	}
-	var urls []string
+	var addresses []string
 	var servers []*embedded.Server
 	for name, address := range listen {
 		s, err := embedded.Start(embedded.Options{
@@ -615,15 +622,17 @@ func TestExternalNATS(t *testing.T) {
 		}
 		defer s.Close()
 		servers = append(servers, s)
-		urls = append(urls, fmt.Sprintf("nats://kuji:%s@%s", url.PathEscape(secret), s.Clients()))
+		addresses = append(addresses, s.Clients())
 	}
+	store := fmt.Sprintf("nats://kuji:%s@%s", url.PathEscape(secret), strings.Join(addresses, ","))
+	c.store = map[string]string{}
 	for _, s := range servers {
 		if err := s.Ready(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range c.flags.Names() {
-		c.more[name] = []string{"--nats", strings.Join(urls, ","), "--history-age", "1ms"}
+		c.store[name], c.more[name] = store, []string{"--history-age", "1ms"}
 		c.start(name)
 	}
 	c.secret = url.PathEscape(secret)
@@ -664,8 +673,7 @@ func TestExternalNATS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(ctx, path, "verify", "--json", "--strict", "--cluster", "shop", "--peers", strings.Join(c.flags.peers, ","),
-		"--cluster-key", c.flags.keyFile, "--nats", strings.Join(urls, ",")).Output()
+	out, err := exec.CommandContext(ctx, path, "verify", "--json", "--strict", "--cluster", "shop", "--cluster-key", c.flags.keyFile, "--store", store).Output()
 	var report verifyJSON
 	if jsonErr := json.Unmarshal(out, &report); err != nil || jsonErr != nil || len(report.Realms) != 1 || report.Realms[0].Draws != 40 {
 		t.Errorf("verify: %v, %v, %s", err, jsonErr, out)
@@ -690,7 +698,10 @@ func TestExternalNATS(t *testing.T) {
 	if said, code := c.kuji(ctx, "backup", "--to", filepath.Join(c.dir, "backup"), "--server", nodes); code != 0 {
 		t.Fatalf("backup: exit %d: %s", code, said)
 	}
-	other := []string{"--cluster", "other", "--peers", "n1=127.0.0.1", "--cluster-key", c.flags.keyFile, "--nats", strings.Join(urls, ",")}
+	if said, code := c.kuji(ctx, "cluster", "status", "--cluster", "shop", "--cluster-key", c.flags.keyFile, "--store", store); code != 0 || !strings.Contains(said, names[0]) || !strings.Contains(said, c.flags.Peers[names[0]].Requests()) {
+		t.Errorf("cluster status: exit %d: %s", code, said)
+	}
+	other := []string{"--cluster", "other", "--cluster-key", c.flags.keyFile, "--store", store}
 	if said, code := c.kuji(ctx, append([]string{"restore", "--from", filepath.Join(c.dir, "backup")}, other...)...); code != 0 {
 		t.Errorf("restore: exit %d: %s", code, said)
 	}

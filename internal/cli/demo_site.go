@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
-	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/internal/demo"
 	"github.com/kuji-dev/kuji/internal/step"
@@ -136,7 +135,7 @@ func (s *threeNodes) Start(ctx context.Context) ([]string, error) {
 		s.at[fmt.Sprintf("n%d", i+1)] = fmt.Sprintf("127.0.0.1:%d", ports[3+i])
 		s.f.peers = append(s.f.peers, fmt.Sprintf("n%d=127.0.0.1:%d", i+1, port))
 	}
-	if s.peers, err = s.clusterClient(&s.f); err != nil {
+	if s.peers, err = s.clusterClient(ctx, &s.f); err != nil {
 		return nil, err
 	}
 	var urls []string
@@ -226,7 +225,7 @@ func (s *threeNodes) Verify(ctx context.Context, seen func(string, kuji.Record))
 		at[name] = s.data(name)
 	}
 	var out verifyJSON
-	err := s.f.Offline(ctx, at, func(d *jetstream.Driver) (err error) {
+	err := s.f.Offline(ctx, at, func(d cluster.Log) (err error) {
 		out, err = inCluster(ctx, &s.f.Config, d).verify(ctx, nil, nil, seen)
 		return err
 	})

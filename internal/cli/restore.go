@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/backup"
-	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/verify"
 )
 
@@ -24,7 +24,7 @@ func restoreCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "restore --from DIR --data DIR", Short: "Make a data directory or a cluster from a backup"}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "`directory` of the backup (required, but for the other nodes of a cluster)")
-	flags.StringVar(&f.data, "data", "", "`directory` to make, which must not exist; with --cluster, that of the node (required, unless with --nats)")
+	flags.StringVar(&f.data, "data", "", "`directory` to make, which must not exist; with --cluster, that of the node (required, unless with the URL of a --store)")
 	flags.StringVar(&f.sealKey, "seal-key", "", "`file` that is a copy of the lost directory's key (default: none, a new one is made)")
 	flags.StringVar(&f.ofCluster, "of-cluster", "", "`name` of the cluster that the backup is of: --seal-key is its key")
 	f.cluster.add(cmd)
@@ -48,6 +48,9 @@ func restoreCommand(a *app) *cobra.Command {
 
 func (f *restoreFlags) check() error {
 	c := &f.cluster
+	if err := c.settle(&f.data); err != nil {
+		return err
+	}
 	switch {
 	case c.Name == "" && (f.from == "" || f.data == ""):
 		return usagef("missing flag --from or --data: the backup, and the directory to make")
@@ -85,7 +88,7 @@ func restoreToCluster(ctx context.Context, a *app, f *restoreFlags) (err error) 
 		at = nil
 	}
 	var reports []verify.Report
-	err = c.Offline(ctx, at, func(d *jetstream.Driver) (err error) {
+	err = c.Offline(ctx, at, func(d cluster.Log) (err error) {
 		if f.from == "" {
 			fprintf(a.stderr, "node %s keeps its part of cluster %s; stop it when the restore has ended\n", c.Node, c.Name)
 			<-ctx.Done()

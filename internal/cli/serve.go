@@ -91,6 +91,9 @@ func settleAndServe(a *app, cmd *cobra.Command, f *serveFlags) error {
 
 // check checks what no other package does.
 func (f *serveFlags) check() error {
+	if err := f.cluster.settle(&f.data); err != nil {
+		return err
+	}
 	if f.testClock && f.cluster.Name != "" {
 		return usagef("--test-clock with a cluster: its nodes have a clock each; expected a server that is alone")
 	}

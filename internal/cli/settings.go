@@ -196,7 +196,7 @@ func withoutSecrets(value string) string {
 		return assigned.ReplaceAllString(value, "${1}xxxxx")
 	}
 	u, err := url.Parse(value)
-	if err != nil {
+	if err != nil || strings.Count(value, "@") > 1 {
 		return scheme + "://xxxxx" // nobody can say where its password is
 	}
 	query := u.RawQuery

@@ -19,7 +19,6 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
-	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/verify"
 )
@@ -91,16 +90,18 @@ type auditFlags struct {
 }
 
 func (f *auditFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.data, "data", "", "data `directory`, unless there is --cluster")
+	cmd.Flags().StringVar(&f.data, "data", "", "data `directory`, unless there is --cluster or --store")
 	f.cluster.member(cmd)
-	f.cluster.addNATS(cmd)
 }
 
 func (f *auditFlags) check() error {
+	if err := f.cluster.settle(&f.data); err != nil {
+		return err
+	}
 	clustered := f.cluster.Name != "" || len(f.cluster.peers) > 0 || f.cluster.External() || f.data == "" && f.cluster.keyFile != ""
 	switch {
 	case f.data == "" && !clustered:
-		return usagef("missing flag --data: the directory to read; or --cluster")
+		return usagef("missing flag --data: the directory to read; or --cluster, or --store")
 	case f.data != "" && clustered:
 		return usagef("--data with --cluster: expected one of them")
 	case clustered:
@@ -140,7 +141,7 @@ func inCopy(c *cluster.Copy, data string, keys cluster.Keys) *auditSource {
 }
 
 // inCluster is what the driver of a cluster keeps.
-func inCluster(ctx context.Context, c *cluster.Config, d *jetstream.Driver) *auditSource {
+func inCluster(ctx context.Context, c *cluster.Config, d cluster.Log) *auditSource {
 	key, old := c.Seals()
 	realms := func(ctx context.Context) (names, strays []string, err error) {
 		names, err = d.Realms(ctx)

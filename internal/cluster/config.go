@@ -13,13 +13,13 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kuji-dev/kuji/driver"
-	"github.com/kuji-dev/kuji/driver/jetstream"
 )
 
 // DefaultPort is where a node listens for the others. Requests that are passed on arrive at the next port.
@@ -32,9 +32,11 @@ type Config struct {
 	Peers  map[string]Peer // all nodes, by name
 	Listen Peer            // where this node listens for the others; zero: where they find it
 	Keys   Keys
-	// NATS has the URLs of the servers that keep the log, their credentials and their certificates. Without
-	// URLs, the servers within the nodes keep it.
-	NATS jetstream.Options
+	Store  Store // what keeps the log
+	Waits  Waits
+	// Address is where other nodes find this one, as HOST or HOST:PORT. Empty, as is usual: as Peers says, or
+	// the address from which this machine reaches the store.
+	Address string
 }
 
 // RefusedError says that the state of a cluster or of a directory does not allow something.
@@ -102,18 +104,60 @@ func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.Peers)) }
 func (c *Config) Own() Peer { return cmp.Or(c.Listen, c.Peers[c.Node]) }
 
 // External reports whether the log is not kept by servers within the nodes.
-func (c *Config) External() bool { return len(c.NATS.URLs) > 0 }
+func (c *Config) External() bool { return !c.Store.within() }
+
+// settleAddress returns where other nodes find this one, which listens at an address.
+func (c *Config) settleAddress(listens net.Addr) string {
+	if p, ok := c.Peers[c.Node]; ok {
+		return p.Requests()
+	}
+	host, port, err := net.SplitHostPort(listens.String())
+	if err != nil {
+		return listens.String()
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = facing(c.Store.places())
+	}
+	if c.Address != "" {
+		if h, p, err := net.SplitHostPort(c.Address); err == nil {
+			host, port = h, p
+		} else {
+			host = strings.Trim(c.Address, "[]")
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
 
 // Seals returns the key that seals the seeds of this cluster's epochs, and those that may have before.
 func (c *Config) Seals() (key [32]byte, old [][32]byte) { return c.Keys.Seals(c.Name) }
 
-// tls returns what both sides of a connection between nodes use.
-func (c *Config) tls() (*tls.Config, error) { return c.Keys.tls(c.Name, c.Peers[c.Node].Host) }
+// nameOf returns a name for a node that has none: the machine's, and the port at which it listens.
+func nameOf(listens net.Addr) string {
+	host, _ := os.Hostname() // without one, the port is the name
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, host)
+	_, port, _ := net.SplitHostPort(listens.String())
+	return strings.TrimLeft(name[:min(len(name), driver.MaxRealmName-len(port)-1)]+"-"+port, "-")
+}
 
-// replicas returns how many servers keep each realm: all nodes, or at most three servers of the user's own.
+// tls returns what both sides of a connection between nodes use. The others find this node at an address; "":
+// this process is none.
+func (c *Config) tls(address string) (*tls.Config, error) {
+	host, _, _ := net.SplitHostPort(address)
+	return c.Keys.tls(c.Name, host)
+}
+
+// replicas returns how many servers keep each realm: all nodes, or as many as the store says.
 func (c *Config) replicas() int {
 	if c.External() {
-		return min(len(c.Peers), 3)
+		return c.Store.NATS.Replicas
 	}
 	return len(c.Peers)
 }

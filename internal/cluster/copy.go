@@ -30,6 +30,9 @@ type Copy struct {
 // OpenCopy copies a stopped node's directory and starts a server on it. If others run, the copy is old.
 func OpenCopy(ctx context.Context, data string) (_ *Copy, err error) {
 	h, err := readHome(data)
+	if err == nil && h.Store != "" {
+		err = refused("%s is of a node of cluster %s, which keeps no part of the log: expected --store", data, h.Cluster)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/backup"
-	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/verify"
 )
 
@@ -87,7 +86,7 @@ func (f *Force) Do(ctx context.Context) (out Forced, done bool, err error) {
 		return out, false, err
 	}
 	f.Waits()
-	err = f.Offline(ctx, map[string]string{f.Node: f.Data}, func(d *jetstream.Driver) error { return f.begin(ctx, d, sealed, out.Realms) })
+	err = f.Offline(ctx, map[string]string{f.Node: f.Data}, func(d Log) error { return f.begin(ctx, d, sealed, out.Realms) })
 	out.Confirm = ""
 	return out, err == nil, err
 }
@@ -169,7 +168,7 @@ func (f *Force) gather(ctx context.Context, sealed [][32]byte, out *Forced) (con
 
 // begin restores the backup to the new cluster, and begins an epoch of each realm. The key that sealed the
 // seed of the epoch before reveals it: nobody draws from it any more.
-func (f *Force) begin(ctx context.Context, d *jetstream.Driver, sealed [][32]byte, realms []ForcedRealm) error {
+func (f *Force) begin(ctx context.Context, d Log, sealed [][32]byte, realms []ForcedRealm) error {
 	key, old := f.Seals()
 	old = append(old, sealed...)
 	there, err := d.Realms(ctx)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +21,9 @@ import (
 type home struct {
 	Cluster string            `json:"cluster"`
 	Node    string            `json:"node"`
-	Peers   map[string]string `json:"peers"`          // all nodes, and where each listened when this one last started
-	Left    string            `json:"left,omitempty"` // the cluster that was made of this directory: no node starts here any more
+	Peers   map[string]string `json:"peers"`           // all nodes, and where each listened when this one last started
+	Store   string            `json:"store,omitempty"` // what keeps the log; "": the nodes do
+	Left    string            `json:"left,omitempty"`  // the cluster that was made of this directory: no node starts here any more
 }
 
 func homeFile(data string) string { return filepath.Join(Dir(data), "node.json") }
@@ -57,9 +59,12 @@ func (c *Config) settle(data string) error {
 	if _, none := errors.AsType[*RefusedError](err); err != nil && !none {
 		return err
 	}
-	now := home{Cluster: c.Name, Node: c.Node, Peers: map[string]string{}}
+	now := home{Cluster: c.Name, Node: c.Node, Store: c.Store.kind(), Peers: map[string]string{}}
 	for name, p := range c.Peers {
 		now.Peers[name] = p.Log()
+	}
+	if now.Store != "" { // any node may have it: it has no votes, only memories
+		now.Node, now.Peers = "", map[string]string{}
 	}
 	switch other := otherCluster(data, c.Name); {
 	case h == nil && other != "":
@@ -67,13 +72,20 @@ func (c *Config) settle(data string) error {
 	case h == nil:
 	case h.Left != "":
 		return refused("--data %s: cluster %s was made of what node %s of cluster %s had kept here. What is here is old: expected another directory", data, h.Left, h.Node, h.Cluster)
-	case h.Cluster != c.Name || h.Node != c.Node:
+	case h.Store != now.Store && h.Cluster == c.Name:
+		return refused("--data %s: the log of cluster %s was kept by %s, not by %s: expected another directory", data, h.Cluster, keeper(h.Store), keeper(now.Store))
+	case h.Store != "" && h.Cluster != c.Name:
+		return refused("--data %s belongs to a node of cluster %s, not of %s: expected another directory", data, h.Cluster, c.Name)
+	case h.Cluster != c.Name || h.Node != now.Node:
 		return refused("--data %s belongs to node %s of cluster %s, not to node %s of cluster %s: expected the directory of that node, or an empty one", data, h.Node, h.Cluster, c.Node, c.Name)
 	case reflect.DeepEqual(*h, now):
 		return nil
 	}
 	return now.write(data)
 }
+
+// keeper says what keeps a log.
+func keeper(store string) string { return cmp.Or(store, "its nodes") }
 
 // otherCluster returns another cluster with streams in a directory, or "". Older builds wrote no node.json.
 func otherCluster(data, cluster string) string {

@@ -42,7 +42,7 @@ func (c *Config) StartNATS(data string, log *slog.Logger) (*embedded.Server, err
 	passwords := c.Keys.passwords(c.Name)
 	o.Secret, o.Accepted = passwords[0], passwords[1:]
 	if len(c.Peers) > 1 {
-		conf, err := c.tls()
+		conf, err := c.tls(c.Peers[c.Node].Requests())
 		if err != nil {
 			return nil, err
 		}
@@ -54,9 +54,9 @@ func (c *Config) StartNATS(data string, log *slog.Logger) (*embedded.Server, err
 	return embedded.Start(o)
 }
 
-// options returns the options of a driver for the cluster's log, which server keeps; nil: c.NATS does.
+// options returns the options of a driver for the cluster's log, which server keeps; nil: those of c.Store do.
 func (c *Config) options(server *embedded.Server) jetstream.Options {
-	o := c.NATS
+	o := c.Store.NATS
 	o.Cluster, o.Replicas = c.Name, c.replicas()
 	if server != nil {
 		o.Connect = append(o.Connect, server.Connect())
@@ -66,7 +66,7 @@ func (c *Config) options(server *embedded.Server) jetstream.Options {
 
 // Offline calls do with the log of a cluster of which no node runs. Meanwhile it runs the NATS servers of
 // some nodes, whose data directories at names: those of a majority, here or on other machines, are needed.
-func (c *Config) Offline(ctx context.Context, at map[string]string, do func(*jetstream.Driver) error) (err error) {
+func (c *Config) Offline(ctx context.Context, at map[string]string, do func(Log) error) (err error) {
 	var server *embedded.Server
 	for name, data := range at {
 		node := *c
@@ -81,11 +81,9 @@ func (c *Config) Offline(ctx context.Context, at map[string]string, do func(*jet
 			return err
 		}
 	}
-	o := c.options(server)
-	o.Patience = offlinePatience
-	d, err := connectLog(ctx, o)
+	d, err := c.connectOffline(ctx, server)
 	if err != nil {
-		return err
+		return connect.NewError(connect.CodeUnavailable, err)
 	}
 	err = do(d)
 	if end := d.Close(); !errors.Is(end, driver.ErrClosed) { // do may have closed it
@@ -94,13 +92,26 @@ func (c *Config) Offline(ctx context.Context, at map[string]string, do func(*jet
 	return err
 }
 
-// OpenLog opens the log of a running cluster: through the first node that answers, or where c.NATS says.
-func (c *Config) OpenLog(ctx context.Context) (*jetstream.Driver, error) {
-	o := c.options(nil)
-	if c.External() {
-		return connectLog(ctx, o)
+func (c *Config) connectOffline(ctx context.Context, server *embedded.Server) (Log, error) {
+	if server == nil {
+		return c.connect(ctx, "", slog.New(slog.DiscardHandler))
 	}
-	conf, err := c.tls()
+	o := c.options(server)
+	o.Patience = offlinePatience
+	return jetstream.Connect(ctx, o)
+}
+
+// OpenLog opens the log of a running cluster: through the first node that answers, or where c.Store says.
+func (c *Config) OpenLog(ctx context.Context) (Log, error) {
+	if !c.Store.within() {
+		d, err := c.connect(ctx, "", slog.New(slog.DiscardHandler))
+		if err != nil {
+			return nil, connect.NewError(connect.CodeUnavailable, err)
+		}
+		return d, nil
+	}
+	o := c.options(nil)
+	conf, err := c.tls("")
 	if err != nil {
 		return nil, err
 	}
@@ -124,10 +135,6 @@ func (c *Config) OpenLog(ctx context.Context) (*jetstream.Driver, error) {
 	}
 	o.URLs = []string{"nats://" + c.Name}
 	o.Connect = append(o.Connect, embedded.Through(dial, c.Keys.passwords(c.Name)[0]))
-	return connectLog(ctx, o)
-}
-
-func connectLog(ctx context.Context, o jetstream.Options) (*jetstream.Driver, error) {
 	d, err := jetstream.Connect(ctx, o)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, err)
@@ -144,8 +151,9 @@ func (n *Node) serveLog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("%d others read the log: try again later", cap(n.readers)), http.StatusServiceUnavailable)
 		return
 	}
-	if n.nats == nil {
-		http.Error(w, "the log is kept elsewhere: want --nats, as this node has it", http.StatusNotFound)
+	kept, ok := n.backend.(host)
+	if !ok {
+		http.Error(w, "the log is kept elsewhere: want --store, as this node has it", http.StatusNotFound)
 		return
 	}
 	ctx, end := context.WithCancel(r.Context())
@@ -154,7 +162,7 @@ func (n *Node) serveLog(w http.ResponseWriter, r *http.Request) {
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(*httputil.ProxyRequest) {},
 		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			here, err := n.nats.InProcessConn()
+			here, err := kept.open()
 			header := http.Header{"Connection": {"Upgrade"}, "Upgrade": {protocolNATS}}
 			return &http.Response{StatusCode: http.StatusSwitchingProtocols, ProtoMajor: 1, ProtoMinor: 1, Header: header, Body: here}, err
 		}),

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	"connectrpc.com/connect"
-
-	"github.com/kuji-dev/kuji/driver/jetstream"
 )
 
 // An operator asks a node here to lead nothing, or to take other nodes out of the cluster.
@@ -18,26 +15,6 @@ const (
 	drainPath  = "/cluster/drain"
 	removePath = "/cluster/remove"
 )
-
-// widenEvery is how often a cluster of five looks for streams that are not on all of its nodes.
-const widenEvery = 30 * time.Second
-
-// widen puts the streams of three nodes on all five. The first node does it.
-func (n *Node) widen(ctx context.Context, d *jetstream.Driver) {
-	living := n.look().living
-	if n.conf.replicas() <= 3 || len(living) == 0 || living[0] != n.conf.Node || !n.at.widening.CompareAndSwap(false, true) {
-		return
-	}
-	n.work.Go(func() {
-		defer time.AfterFunc(widenEvery, func() { n.at.widening.Store(false) })
-		switch changed, err := jetstream.Widen(ctx, d); {
-		case err != nil && ctx.Err() == nil:
-			n.log.Warn("cluster: not every stream is on all nodes yet", "node", n.conf.Node, "error", err)
-		case changed > 0:
-			n.log.Info("cluster: streams get copies on all nodes", "node", n.conf.Node, "streams", changed)
-		}
-	})
-}
 
 // serveMove does what an operator asks of this node.
 func (n *Node) serveMove(w http.ResponseWriter, r *http.Request) {
@@ -57,32 +34,31 @@ func (n *Node) serveMove(w http.ResponseWriter, r *http.Request) {
 	n.mu.Unlock()
 	n.log.Info("cluster: an operator moves what this node leads", "node", n.conf.Node, "drained", drained)
 	n.hurry()
-	if drained && n.nats != nil {
-		n.nats.HandOver()
+	if h, ok := n.backend.(host); ok && drained {
+		h.handOver()
 	}
 }
 
 // removeNodes takes nodes out of the cluster. The others keep all realms, on as many nodes as are left.
 func removeNodes(ctx context.Context, n *Node, nodes []string) error {
-	if n.nats == nil {
-		return errors.New("the log is kept by NATS servers of your own: remove theirs there")
+	h, ok := n.backend.(host)
+	if !ok {
+		return errors.New("the nodes keep no part of the log: a node that has stopped has left")
 	}
 	for _, name := range nodes {
 		if _, ok := n.conf.Peers[name]; ok {
 			return fmt.Errorf("node %s is one of the --peers of node %s: restart that one without it first", name, n.conf.Node)
 		}
 	}
-	for _, name := range nodes {
-		if err := n.nats.Remove(ctx, name); err != nil {
-			return err
-		}
-		n.log.Info("cluster: a node is no member any more", "node", n.conf.Node, "removed", name)
-	}
-	d, err := n.connect(ctx)
+	d, err := h.connect(ctx, n.log)
 	if err != nil {
 		return err
 	}
-	return errors.Join(jetstream.Narrow(ctx, d, n.conf.replicas()), d.Close())
+	err = h.remove(ctx, d, nodes)
+	if err == nil {
+		n.log.Info("cluster: nodes are no members any more", "node", n.conf.Node, "removed", nodes)
+	}
+	return errors.Join(err, d.Close())
 }
 
 // Drain makes a node lead nothing, or lets it lead again.
@@ -96,22 +72,28 @@ func (c *Client) Drain(ctx context.Context, node string, undo bool) error {
 
 // Remove takes nodes that have stopped out of the cluster. All that stay must have caught up.
 func (c *Client) Remove(ctx context.Context, nodes []string) error {
-	for _, name := range c.conf.Names() {
+	all := c.Names()
+	for _, name := range all {
 		if s := c.Ask(ctx, name); !s.Reached() || s.Behind != "" {
 			return refused("node %s has not caught up: %s%s", name, s.Behind, s.Why)
 		}
 	}
-	return c.order(ctx, c.conf.Names()[0], removePath, url.Values{"node": nodes})
+	return c.order(ctx, all[0], removePath, url.Values{"node": nodes})
 }
 
 // order makes a node do something.
 func (c *Client) order(ctx context.Context, node, path string, query url.Values) error {
-	resp, err := c.send(ctx, http.MethodPost, node, path+"?"+query.Encode())
+	resp, err := c.send(ctx, http.MethodPost, node, path+"?"+query.Encode(), nil)
+	if err != nil {
+		return orderError(node, err)
+	}
+	return resp.Body.Close()
+}
+
+// orderError says which node did not do something.
+func orderError(node string, err error) error {
 	if _, no := errors.AsType[*RefusedError](err); no {
 		return refused("node %s: %v", node, err)
 	}
-	if err != nil {
-		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("node %s: %w", node, err))
-	}
-	return resp.Body.Close()
+	return connect.NewError(connect.CodeUnavailable, fmt.Errorf("node %s: %w", node, err))
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,8 +14,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
-	"github.com/kuji-dev/kuji/driver/jetstream"
-	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/election"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/server"
@@ -54,7 +52,7 @@ type Node struct {
 
 	passer
 	o       Options
-	nats    *embedded.Server   // nil: the log is kept elsewhere
+	backend backend            // what keeps the log
 	readers chan struct{}      // one for each who reads the log through this node
 	servers []*http.Server     // for other nodes and for clients
 	redis   net.Listener       // nil without Options.Redis
@@ -63,8 +61,8 @@ type Node struct {
 	running sync.WaitGroup
 }
 
-// newNode returns a node that does nothing yet.
-func newNode(o Options) (n *Node, err error) {
+// newNode returns a node that does nothing yet. The others find it at an address, as HOST:PORT.
+func newNode(o Options, address string) (n *Node, err error) {
 	n = &Node{
 		o: o, readers: make(chan struct{}, maxLogReaders), ended: make(chan error, 4), // clients, nodes, Redis, watch
 	}
@@ -72,25 +70,20 @@ func newNode(o Options) (n *Node, err error) {
 	n.stopped, n.stop = context.WithCancel(context.Background())
 	n.over, n.forget = context.WithCancel(context.Background())
 	n.conf, n.log, n.wake = &n.o.Config, o.Log, make(chan struct{}, 1)
+	n.waits, n.address = o.waits(), address
 	n.clocks.now, n.clocks.wall = time.Now, time.Now
 	if o.Engine.Now != nil {
 		n.clocks.wall = o.Engine.Now
 	}
 	n.core = election.New(election.Config{
 		Node: o.Node, Life: rand.Text(), Nodes: len(o.Peers), Level: kuji.FormatLevel(), Default: server.DefaultRealm,
+		Address: address, TTL: n.waits.Lease,
 	})
 	n.here = realmsHere{open: map[string]*kuji.Realm{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
-	n.view.Store(&view{changed: make(chan struct{})})
+	n.view.Store(&view{nodes: n.conf.peers(), changed: make(chan struct{})})
 	n.publish()
-	n.client, err = n.conf.Client()
+	n.client, err = n.conf.client(address, n.nodes)
 	return n, err
-}
-
-// connect connects to what keeps the log.
-func (n *Node) connect(ctx context.Context) (*jetstream.Driver, error) {
-	o := n.conf.options(n.nats)
-	o.Logger = n.log
-	return jetstream.Connect(ctx, o)
 }
 
 // run takes part until ctx ends.
@@ -105,12 +98,10 @@ func (n *Node) run(ctx context.Context) {
 
 // join takes part until ctx ends, or fails before it could begin.
 func (n *Node) join(ctx context.Context) (err error) {
-	if n.nats != nil {
-		if err := n.nats.Ready(ctx); err != nil {
-			return err
-		}
+	if err := n.backend.ready(ctx); err != nil {
+		return err
 	}
-	d, err := n.connect(ctx)
+	d, err := n.backend.connect(ctx, n.log)
 	if err != nil {
 		return err
 	}
@@ -139,9 +130,12 @@ func (n *Node) join(ctx context.Context) (err error) {
 	living, give := context.WithCancel(context.Background())
 	defer give()
 	n.mu.Lock()
-	n.here.ctx, n.here.server, n.here.exists = living, srv, engine.Realms
+	n.here.ctx, n.here.server, n.here.log, n.here.exists = living, srv, d, engine.Realms
 	n.publish()
 	n.mu.Unlock()
+	if told, ok := d.(driver.Nudged); ok {
+		n.work.Go(func() { n.nudge(living, told) })
+	}
 	n.sit(ctx, d)
 	unwatch()
 	give()
@@ -159,13 +153,15 @@ func (n *Node) join(ctx context.Context) (err error) {
 }
 
 // sit looks at the board every second, and when somebody asks for it, until ctx ends.
-func (n *Node) sit(ctx context.Context, d *jetstream.Driver) {
+func (n *Node) sit(ctx context.Context, d Log) {
 	tick := time.NewTicker(election.RenewEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		n.round(ctx, d.Update)
 		n.compare(ctx)
-		n.widen(ctx, d)
+		if h, ok := n.backend.(host); ok {
+			h.tend(ctx, d, n)
+		}
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -173,7 +169,7 @@ func (n *Node) sit(ctx context.Context, d *jetstream.Driver) {
 			step.Pause(ctx, hurryEvery)
 		}
 	}
-	gone, cancel := context.WithTimeout(context.Background(), election.TTL)
+	gone, cancel := context.WithTimeout(context.Background(), n.waits.Lease)
 	defer cancel()
 	if err := d.Update(gone, func(old []byte) ([]byte, error) { return n.core.Leave(old), nil }); err != nil {
 		n.log.Warn("cluster: the leases are not given up; they end by themselves", "node", n.conf.Node, "error", err)
@@ -193,11 +189,11 @@ func (n *Node) retire() {
 		return
 	}
 	n.hurry()
-	leaving, cancel := context.WithTimeout(context.Background(), closeTimeout+election.TTL)
+	leaving, cancel := context.WithTimeout(context.Background(), closeTimeout+n.waits.Lease)
 	defer cancel()
 	n.await(leaving, func(v *view) bool { return v.left })
 	n.awaitLeaders(led)
-	ending, cancel := context.WithTimeout(context.Background(), election.TTL)
+	ending, cancel := context.WithTimeout(context.Background(), n.waits.Lease)
 	defer cancel()
 	if err := joined.Shutdown(ending); err != nil { // ends streams
 		n.log.Warn("cluster: streams did not end in order", "node", n.conf.Node, "error", err)
@@ -223,7 +219,7 @@ func (n *Node) awaitLeaders(realms map[string]bool) {
 			}
 		}
 		for realm, leader := range v.leaders {
-			if _, known := n.conf.Peers[leader]; !known {
+			if _, known := n.nodes()[leader]; !known {
 				delete(realms, realm) // nobody told this node where that one is
 			}
 		}
@@ -235,16 +231,20 @@ func (n *Node) awaitLeaders(realms map[string]bool) {
 
 // Start starts a node. It listens, and joins the others in the background.
 func Start(o Options) (_ *Node, err error) {
-	n, err := newNode(o)
+	nodes, err := o.Nodes()
 	if err != nil {
 		return nil, err
 	}
-	if !o.External() {
-		if n.nats, err = o.StartNATS(o.Data, o.Log); err != nil {
-			return nil, err
-		}
+	o.Node = cmp.Or(o.Node, nameOf(nodes.Addr()))
+	address := o.settleAddress(nodes.Addr())
+	n, err := newNode(o, address)
+	if err == nil {
+		n.backend, err = n.conf.start(o.Data, o.Log)
 	}
-	if err := n.listen(); err != nil {
+	if err != nil {
+		return nil, errors.Join(err, nodes.Close())
+	}
+	if err := n.listen(nodes); err != nil {
 		return nil, errors.Join(err, n.close(context.Background()))
 	}
 	lives, leave := context.WithCancel(context.Background())
@@ -254,9 +254,12 @@ func Start(o Options) (_ *Node, err error) {
 	return n, nil
 }
 
+// Name returns the node's name.
+func (n *Node) Name() string { return n.conf.Node }
+
 // listen listens for nodes, clients and Redis clients. It serves the last as soon as the node has joined.
-func (n *Node) listen() error {
-	conf, err := n.conf.tls()
+func (n *Node) listen(nodes net.Listener) error {
+	conf, err := n.conf.tls(n.address)
 	if err != nil {
 		return err
 	}
@@ -269,7 +272,7 @@ func (n *Node) listen() error {
 		limits server.Limits
 		tls    *tls.Config
 	}{
-		{n.o.Nodes, maxPeerConnections, n.servePeer, passed, conf},
+		{func() (net.Listener, error) { return nodes, nil }, maxPeerConnections, n.servePeer, passed, conf},
 		{n.o.Clients, int64(cmp.Or(limits.Connections, maxConnections)), n.serveClient, limits, n.o.Server.TLS},
 	} {
 		h, err := server.NewHTTP(e.serve, e.limits, e.tls, n.log)
@@ -306,10 +309,7 @@ func (n *Node) close(down context.Context) (err error) {
 		n.leave()
 	}
 	n.running.Wait()
-	if n.nats != nil {
-		err = errors.Join(err, n.nats.Close())
-	}
-	return err
+	return errors.Join(err, n.backend.stop())
 }
 
 // bound closes the connections that a server gets above a limit.
@@ -345,23 +345,4 @@ func (n *Node) Stop(inOrder bool) (err error) {
 	down, cancel := context.WithTimeout(context.Background(), n.o.DrainTimeout)
 	defer cancel()
 	return n.close(down)
-}
-
-// watch ends the node when it cannot keep its log, and has damaged copies of streams made again.
-func (n *Node) watch(ctx context.Context) {
-	said := ""
-	for ctx.Err() == nil && n.nats != nil {
-		healed, err := n.nats.Heal()
-		if len(healed) > 0 {
-			n.log.Warn("cluster: copies of streams were damaged: this node fetches them from the others", "node", n.conf.Node, "streams", healed)
-		} else if err != nil && err.Error() != said {
-			said = err.Error()
-			n.log.Warn("cluster: a damaged copy", "node", n.conf.Node, "error", err)
-		}
-		if err := n.nats.Failed(); err != nil {
-			n.ended <- fmt.Errorf("node %s: %w", n.conf.Node, err)
-			return
-		}
-		step.Pause(ctx, election.RenewEvery)
-	}
 }

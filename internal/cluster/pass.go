@@ -25,8 +25,6 @@ import (
 )
 
 const (
-	// WaitForLeader is how long a request waits while nobody leads. Elections take up to 9 s.
-	WaitForLeader = 15 * time.Second
 	// maxPassed is how many requests a node passes on or lets wait. Their bodies stay with the client.
 	maxPassed = 4096
 	// maxConnections is for clients, without --max-connections, and maxPeerConnections for other nodes.
@@ -58,6 +56,12 @@ func (n *Node) servePeer(w http.ResponseWriter, r *http.Request) {
 		n.serveMove(w, r)
 	case logPath:
 		n.serveLog(w, r)
+	case markPath:
+		n.serveMark(w, r)
+	case acceptPath:
+		n.serveAccept(w, r)
+	case grownPath:
+		n.serveGrown(w, r)
 	default:
 		n.serve(w, r, true)
 	}
@@ -102,7 +106,7 @@ func (n *passer) serve(w http.ResponseWriter, r *http.Request, passed bool) {
 
 // patience returns the context of a call that waits for a leader.
 func (n *passer) patience(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithDeadline(ctx, began.Add(WaitForLeader))
+	ctx, cancel := context.WithDeadline(ctx, began.Add(n.waits.Leader))
 	stop := context.AfterFunc(n.over, cancel) // a node that has stopped learns of no leader
 	return ctx, func() { stop(); cancel() }
 }
@@ -140,7 +144,7 @@ func (n *passer) call(c *server.Call, j journey) (*http.Response, error) {
 		case to == "" || j.passed:
 			return nil, n.refusal(j, n.nobody(v, c.Realm))
 		}
-		if resp, err := n.passOn(c, n.conf.Peers[to]); !errors.Is(err, errElsewhere) {
+		if resp, err := n.passOn(c, v.nodes[to]); !errors.Is(err, errElsewhere) {
 			return resp, err
 		}
 		if n.again(ctx, v); ctx.Err() != nil {
@@ -171,7 +175,7 @@ func (n *passer) nobody(v *view, realm string) error {
 	case n.over.Err() != nil:
 		return fmt.Errorf("node %s stops: try again, at another node", n.conf.Node)
 	}
-	return fmt.Errorf("nobody has led realm %q for %v: try again later", realm, WaitForLeader)
+	return fmt.Errorf("nobody has led realm %q for %v: try again later", realm, n.waits.Leader)
 }
 
 // again waits for the next view, for a moment at most.
@@ -196,7 +200,7 @@ func (n *passer) Status(ctx context.Context) []*kujiv1.RealmStatus {
 	var all []*kujiv1.RealmStatus
 	var mu sync.Mutex
 	var asking sync.WaitGroup
-	for name, p := range n.conf.Peers {
+	for name, at := range n.nodes() {
 		if name == n.conf.Node || !slices.Contains(slices.Collect(maps.Values(leaders)), name) {
 			continue
 		}
@@ -207,7 +211,7 @@ func (n *passer) Status(ctx context.Context) []*kujiv1.RealmStatus {
 					call.RequestHeader().Set(h, v)
 				}
 			}
-			node := kujiv1connect.NewAdminServiceClient(&n.client.http, "https://"+p.Requests())
+			node := kujiv1connect.NewAdminServiceClient(&n.client.http, "https://"+at)
 			resp, _ := node.GetStatus(ctx, &kujiv1.GetStatusRequest{}) // without it, this node says what it knows
 			mu.Lock()
 			defer mu.Unlock()
@@ -284,7 +288,7 @@ func (n *passer) refusal(j journey, err error) *connect.Error {
 var errElsewhere = errors.New("it does not lead the realm")
 
 // passOn passes a call on. errElsewhere: nothing has happened, since the node was not reached or does not lead.
-func (n *passer) passOn(c *server.Call, to Peer) (*http.Response, error) {
+func (n *passer) passOn(c *server.Call, to string) (*http.Response, error) {
 	r := c.Request
 	ctx, cancel := context.WithCancel(r.Context())
 	end := func() { cancel() }
@@ -297,7 +301,7 @@ func (n *passer) passOn(c *server.Call, to Peer) (*http.Response, error) {
 		GetConn: func(string) { sent.Store(false) },
 		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
 	}))
-	out.URL.Scheme, out.URL.Host = "https", to.Requests()
+	out.URL.Scheme, out.URL.Host = "https", to
 	switch {
 	case r.GetBody != nil && r.ContentLength > 0:
 		out.Body, _ = r.GetBody() // from memory

@@ -31,7 +31,7 @@ func loneNode(t *testing.T, peers map[string]Peer) *Node {
 	n, err := newNode(Options{
 		Config: Config{Name: "shop", Node: "n1", Peers: peers, Keys: Keys{{1}}}, Log: slog.New(slog.DiscardHandler),
 		Server: server.Options{Limits: server.Limits{InFlight: 1}},
-	})
+	}, "127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestNobodyLeads(t *testing.T) {
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "n1 stops")
 
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}"))
-	if resp, err := n.passOn(&server.Call{Request: r}, dead); !errors.Is(err, errElsewhere) {
+	if resp, err := n.passOn(&server.Call{Request: r}, dead.Requests()); !errors.Is(err, errElsewhere) {
 		t.Errorf("a leader that is dead answered %v, %v", resp, err)
 	}
 	if left, err := io.ReadAll(r.Body); err != nil || string(left) != "{}" {

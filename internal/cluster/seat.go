@@ -32,10 +32,12 @@ const (
 
 // seating runs a node's part in the election: it opens, leads and closes realms, and shows who leads what.
 type seating struct {
-	conf   *Config
-	log    *slog.Logger
-	client *Client
-	clocks clocks
+	conf    *Config
+	waits   Waits
+	address string // where the other nodes find this one
+	log     *slog.Logger
+	client  *Client
+	clocks  clocks
 
 	wake chan struct{} // a look at the board is asked for
 	work sync.WaitGroup
@@ -76,6 +78,7 @@ func (n *seating) once(busy *atomic.Bool, do func()) {
 type realmsHere struct {
 	ctx     context.Context // ends when the node gives up
 	server  *server.Server
+	log     Log
 	open    map[string]*kuji.Realm
 	opening chan struct{} // one for each realm that is being opened
 	taking  chan struct{} // and one for each that is made to lead
@@ -91,12 +94,16 @@ type view struct {
 	known   map[string]bool   // realms that exist, or are about to
 	holding *election.Holding // what this node leads
 	left    bool              // it stops, and has given up everything
+	nodes   map[string]string // where nodes are, by the last board that could be read
 	level   uint8             // the newest format level that every node on the board knows, by the last board that could be read
 	changed chan struct{}     // closed when the next view is there
 }
 
 // look returns the view of now.
 func (n *seating) look() *view { return n.view.Load() }
+
+// nodes returns where nodes are, by name.
+func (n *seating) nodes() map[string]string { return n.look().nodes }
 
 // Holds implements [server.Cluster].
 func (n *seating) Holds(realm string) bool { return n.look().holding.Holds(realm, n.clocks.now()) }
@@ -106,7 +113,7 @@ func (n *seating) round(ctx context.Context, update func(context.Context, func([
 	n.mu.Lock()
 	n.tend()
 	n.mu.Unlock()
-	once, cancel := context.WithTimeout(ctx, election.TTL)
+	once, cancel := context.WithTimeout(ctx, n.waits.Lease)
 	defer cancel()
 	err := update(once, func(old []byte) ([]byte, error) {
 		n.mu.Lock()
@@ -149,6 +156,7 @@ func (n *seating) tend() {
 }
 
 func (n *seating) damaged(realm string, err error) {
+	n.spread(realm, err)
 	n.log.Error("cluster: a realm is damaged: this node follows it no more, and does not lead it", "node", n.conf.Node, "realm", realm, "error", err)
 }
 
@@ -194,6 +202,7 @@ func (n *seating) act(d election.Do) (*kuji.Realm, error) {
 	case election.Lead:
 		n.here.taking <- struct{}{}
 		defer func() { <-n.here.taking }()
+		n.consult(n.here.ctx, d.Realm)
 		return n.here.server.Lead(n.here.ctx, d.Realm)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -248,12 +257,14 @@ func (n *seating) publish() {
 	was := n.look()
 	v := &view{
 		serves: n.here.server, leaders: n.board.Leaders(), living: n.board.Living(), known: map[string]bool{server.DefaultRealm: true},
-		holding: n.core.Holding(), left: n.core.Left(), level: was.level, changed: make(chan struct{}),
+		holding: n.core.Holding(), left: n.core.Left(), nodes: was.nodes, level: was.level, changed: make(chan struct{}),
 	}
 	for _, s := range n.core.Seats() {
 		v.known[s.Realm] = true
 	}
 	if len(n.board.Nodes) > 0 {
+		v.nodes = n.conf.peers()
+		addAddresses(v.nodes, n.board)
 		v.level = n.board.Level(kuji.FormatLevel())
 	}
 	for realm, leader := range v.leaders {
@@ -295,14 +306,14 @@ func (n *seating) hurry() {
 
 // poke makes the other nodes look at the board: this one has taken realms, or given some up.
 func (n *seating) poke() {
-	for name := range n.conf.Peers {
+	for name := range n.nodes() {
 		if name == n.conf.Node {
 			continue
 		}
 		n.work.Go(func() {
 			ctx, cancel := context.WithTimeout(n.here.ctx, election.RenewEvery)
 			defer cancel()
-			if resp, err := n.client.send(ctx, http.MethodPost, name, lookPath); err == nil {
+			if resp, err := n.client.send(ctx, http.MethodPost, name, lookPath, nil); err == nil {
 				_ = resp.Body.Close() // if it was not reached, it looks by itself within a second
 			}
 		})
@@ -312,8 +323,9 @@ func (n *seating) poke() {
 // compare asks each leader how far its realms are, and compares chains there. A different chain is damage.
 func (n *seating) compare(ctx context.Context) {
 	leads := map[string][]string{}
-	for realm, leader := range n.look().leaders {
-		if _, ok := n.conf.Peers[leader]; ok && leader != n.conf.Node {
+	v := n.look()
+	for realm, leader := range v.leaders {
+		if _, ok := v.nodes[leader]; ok && leader != n.conf.Node {
 			leads[leader] = append(leads[leader], realm)
 		}
 	}

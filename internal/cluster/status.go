@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,6 +17,9 @@ import (
 	"sync"
 	"time"
 
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	"github.com/kuji-dev/kuji/internal/election"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -45,6 +50,12 @@ type Status struct {
 	ClockMS *int64           `json:"clock_ms,omitempty"` // how far its clock is ahead of the node in the middle: see Survey
 	Health  *embedded.Health `json:"health,omitempty"`   // at healthPath
 
+	// Survives is the worst that acknowledged entries survive, and Promise why; absent: more than the loss of a
+	// machine. See [driver.Promise].
+	Survives string `json:"survives,omitempty"`
+	Promise  string `json:"promise,omitempty"`
+	Losses   []Loss `json:"losses,omitempty"` // of logs, which an operator has to accept: see [Client.AcceptLoss]
+
 	Leads     []string          `json:"leads"`               // realms that it leads
 	Leaders   map[string]string `json:"leaders,omitempty"`   // of realms, as far as it knows
 	Lag       uint64            `json:"lag"`                 // the most positions by which a realm here is behind its leader
@@ -70,19 +81,66 @@ func (s *Status) Reached() bool { return s.State != stateUnreachable }
 
 // Client talks to the nodes of a cluster, at the addresses that they have for each other.
 type Client struct {
-	conf *Config
-	http http.Client
+	http  http.Client
+	nodes func() map[string]string // where they are, as HOST:PORT
 }
 
-// Client returns a client. It finds a connection that is half-open in 4 s.
-func (c *Config) Client() (*Client, error) {
-	conf, err := c.tls()
+// Client returns a client. If the nodes' addresses are on the board, it reads them there once.
+func (c *Config) Client(ctx context.Context) (*Client, error) {
+	nodes := c.peers()
+	if !c.Store.within() {
+		log, err := c.OpenLog(ctx)
+		if err != nil {
+			return nil, err
+		}
+		board, err := readBoard(ctx, log)
+		if err := errors.Join(err, log.Close()); err != nil {
+			return nil, connect.NewError(connect.CodeUnavailable, err)
+		}
+		addAddresses(nodes, board)
+	}
+	return c.client("", func() map[string]string { return nodes })
+}
+
+// peers returns where the nodes are that the configuration names.
+func (c *Config) peers() map[string]string {
+	all := map[string]string{}
+	for name, p := range c.Peers {
+		all[name] = p.Requests()
+	}
+	return all
+}
+
+// addAddresses adds where nodes say that they are.
+func addAddresses(nodes map[string]string, b election.Board) {
+	for name, post := range b.Nodes {
+		if post.Address != "" {
+			nodes[name] = post.Address
+		}
+	}
+}
+
+// readBoard reads a board, and changes nothing.
+func readBoard(ctx context.Context, b driver.Board) (board election.Board, err error) {
+	err = b.Update(ctx, func(old []byte) ([]byte, error) {
+		board = election.ReadBoard(old)
+		return old, nil
+	})
+	return board, err
+}
+
+// Names returns the names of the nodes, in order.
+func (c *Client) Names() []string { return slices.Sorted(maps.Keys(c.nodes())) }
+
+// client returns a client of nodes. It finds a connection that is half-open in 4 s.
+func (c *Config) client(address string, nodes func() map[string]string) (*Client, error) {
+	conf, err := c.tls(address)
 	if err != nil {
 		return nil, err
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
-	return &Client{c, http.Client{Transport: &http.Transport{
+	return &Client{nodes: nodes, http: http.Client{Transport: &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
 		TLSClientConfig:     conf,
 		TLSHandshakeTimeout: 2 * time.Second,
@@ -92,9 +150,13 @@ func (c *Config) Client() (*Client, error) {
 	}}}, nil
 }
 
-// send sends a request without a body to a node. Unless the answer is OK, it is in a RefusedError.
-func (c *Client) send(ctx context.Context, method, node, path string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "https://"+c.conf.Peers[node].Requests()+path, http.NoBody)
+// send sends a request to a node. Unless the answer is OK, it is in a RefusedError.
+func (c *Client) send(ctx context.Context, method, node, path string, body []byte) (*http.Response, error) {
+	at, known := c.nodes()[node]
+	if !known {
+		return nil, fmt.Errorf("nobody says where node %s is", node)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "https://"+at+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +178,7 @@ func (c *Client) Ask(ctx context.Context, node string) Status {
 // ask also returns how far the node's clock is ahead of this process's.
 func (c *Client) ask(ctx context.Context, node, path string) (s Status, ahead time.Duration) {
 	sent := time.Now()
-	resp, err := c.send(ctx, http.MethodGet, node, path)
+	resp, err := c.send(ctx, http.MethodGet, node, path, nil)
 	if err == nil {
 		defer resp.Body.Close() // read only: nothing to lose
 		if err = json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
@@ -126,16 +188,17 @@ func (c *Client) ask(ctx context.Context, node, path string) (s Status, ahead ti
 		}
 	}
 	if err != nil {
-		return Status{Node: node, Address: c.conf.Peers[node].Log(), State: stateUnreachable, Why: err.Error()}, 0
+		return Status{Node: node, Address: c.nodes()[node], State: stateUnreachable, Why: err.Error()}, 0
 	}
 	return s, time.UnixMilli(s.Time).Sub(sent.Add(time.Since(sent) / 2))
 }
 
 // Survey asks all nodes for their status and health, and compares their clocks with the one in the middle.
 func (c *Client) Survey(ctx context.Context) []Status {
-	nodes, ahead := make([]Status, len(c.conf.Peers)), make([]time.Duration, len(c.conf.Peers))
+	names := c.Names()
+	nodes, ahead := make([]Status, len(names)), make([]time.Duration, len(names))
 	var asking sync.WaitGroup
-	for i, name := range c.conf.Names() {
+	for i, name := range names {
 		asking.Go(func() { nodes[i], ahead[i] = c.ask(ctx, name, healthPath) })
 	}
 	asking.Wait()
@@ -220,7 +283,7 @@ func (n *Node) describe() Status {
 	defer n.mu.Unlock()
 	v := n.look()
 	out := Status{
-		Node: n.conf.Node, Address: n.conf.Peers[n.conf.Node].Log(), Version: n.o.Server.Version, State: stateServes, Ready: true,
+		Node: n.conf.Node, Address: n.address, Version: n.o.Server.Version, State: stateServes, Ready: true,
 		Leaders: v.leaders, Leads: []string{},
 	}
 	for _, realm := range v.holding.Realms() {
@@ -237,6 +300,11 @@ func (n *Node) describe() Status {
 	case len(v.leaders) == 0:
 		out.Ready, out.Why = false, "nobody leads"
 	}
+	if p, ok := n.here.log.(driver.Promiser); ok {
+		promise := p.Promise()
+		out.Survives, out.Promise = promise.Survives.String(), promise.Why
+	}
+	out.Losses = n.losses()
 	var damaged []string
 	for _, s := range n.core.Seats() {
 		switch s.State {
@@ -270,13 +338,11 @@ func (n *Node) describe() Status {
 // serveStatus answers another node that asks for this one's status.
 func (n *Node) serveStatus(w http.ResponseWriter, r *http.Request) {
 	s := n.describe()
-	if n.nats != nil {
-		if err := n.nats.Current(); err != nil {
-			s.Behind = err.Error() // the log comes before the realms
-		}
+	if err := n.backend.current(); err != nil {
+		s.Behind = err.Error() // the log comes before the realms
 	}
-	if n.nats != nil && r.URL.Query().Get("health") != "" {
-		h, err := n.nats.Health()
+	if kept, ok := n.backend.(host); ok && r.URL.Query().Get("health") != "" {
+		h, err := kept.health()
 		if err != nil {
 			s.Why = cmp.Or(s.Why, err.Error())
 		} else {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"slices"
+	"time"
 )
 
 // Board is what nodes tell each other. A node writes only its own post: others' builds may say more.
@@ -23,6 +24,10 @@ type Post struct {
 	Off   bool     `json:"off"`   // it leads nothing: it is drained, or its clock is far from the others'
 	// Level is the newest format level that its build knows; absent: 1.
 	Level uint8 `json:"level,omitempty"`
+	// Address is where other nodes find it, as HOST:PORT; absent: they know.
+	Address string `json:"address,omitempty"`
+	// Wait is how long the others wait for it when it is silent, in milliseconds; absent: TTL.
+	Wait int64 `json:"wait,omitempty"`
 
 	as json.RawMessage // as it was read; nil: it is this node's own
 }
@@ -51,8 +56,11 @@ func (p Post) takes() bool { return !p.Stops && !p.Off }
 
 func (p Post) pulse() pulse { return pulse{p.Life, p.Beat} }
 
-// readBoard reads a board. If it cannot, the board is empty: nobody leads anything.
-func readBoard(data []byte) Board {
+// ttl is how long the others wait for the node.
+func (p Post) ttl() time.Duration { return max(TTL, time.Duration(p.Wait)*time.Millisecond) }
+
+// ReadBoard reads a board. If it cannot, the board is empty: nobody leads anything.
+func ReadBoard(data []byte) Board {
 	b := Board{}
 	if json.Unmarshal(data, &b) != nil || b.Nodes == nil {
 		b = Board{Nodes: map[string]Post{}}

@@ -22,13 +22,13 @@ import (
 const (
 	// MaxApart is how far a leader's clock may be from the others'; half, to lead again.
 	MaxApart = 10 * time.Second
-	// postTime is how long a post may be on its way to the board.
-	postTime = TTL
 )
 
 // clocks is what a node knows of the others' clocks.
 type clocks struct {
-	size  int                // how many nodes the cluster has
+	size  int                // how many nodes the cluster has; 0: those on the board
+	there int                // how many are on the board
+	ttl   time.Duration      // this node's
 	began time.Time          // the first look
 	last  time.Time          // the last one that saw the board
 	known map[string]between // by node
@@ -49,9 +49,15 @@ func (c *clocks) compare(b Board, self string, changed func(node string) bool, n
 			continue // at the first look, nobody knows how old a post is
 		}
 		ahead := time.UnixMilli(p.Time).Sub(wall)
-		c.known[name] = between{ahead, ahead + now.Sub(c.last) + postTime}
+		c.known[name] = between{ahead, ahead + now.Sub(c.last) + p.ttl()} // for so long it may be on its way
 	}
 	c.last = now
+	c.there = 1
+	for name := range b.Nodes {
+		if name != self {
+			c.there++
+		}
+	}
 }
 
 // judge decides whether this node's clock is off, by the nodes on the board. Near the bound it stays as it was.
@@ -78,7 +84,11 @@ func (c *clocks) judge(b Board) {
 // compared reports whether the node knows enough of the others' clocks to lead. If it hears of none while
 // they would have written, it is alone, or they are of an older build.
 func (c *clocks) compared(now time.Time) bool {
-	return len(c.known)+1 >= c.size/2+1 || now.Sub(c.began) >= TTL
+	size := c.size
+	if size == 0 {
+		size = c.there
+	}
+	return len(c.known)+1 >= size/2+1 || now.Sub(c.began) >= c.ttl
 }
 
 // apart returns about how far this node's clock is ahead of the one in the middle; 0 if it knows no other.

@@ -23,10 +23,9 @@ import (
 )
 
 const (
-	// TTL is how long the other nodes wait for a silent node, by their clocks, before they take its realms.
+	// TTL is the least time for which the other nodes wait for a silent node, by their clocks, before they
+	// take its realms. A node may ask for more: see [Config].
 	TTL = 3 * time.Second
-	// Hold is how long a node leads after it began to write the board. Clocks may run apart: below TTL.
-	Hold = TTL * 9 / 10
 	// RenewEvery is the time between two looks at the board.
 	RenewEvery = TTL / 3
 	// closeEnough is how many positions a realm that could take over may be behind its leader.
@@ -39,10 +38,17 @@ const (
 type Config struct {
 	Node    string // its name
 	Life    string // of this process. No other process has the same
-	Nodes   int    // how many nodes the cluster has
+	Nodes   int    // how many nodes the cluster has; 0: those on the board
+	Address string // where the other nodes find it; "": they know
+	// TTL is how long the others wait for this node when it is silent. At least the constant TTL.
+	TTL     time.Duration
 	Level   uint8  // the newest format level that this build knows
 	Default string // a realm that the cluster creates when nobody has
 }
+
+// Hold is how long a node leads after it began to write the board, of the time for which others wait.
+// Clocks may run apart: it is less.
+func Hold(ttl time.Duration) time.Duration { return ttl * 9 / 10 }
 
 // Act is something that a node does about a realm.
 type Act int
@@ -101,6 +107,7 @@ type Node struct {
 
 // New returns a node that knows nothing yet.
 func New(c Config) *Node {
+	c.TTL = max(c.TTL, TTL)
 	return &Node{watch: newWatcher(c), seats: map[string]*Seat{}, first: c.Default}
 }
 
@@ -142,7 +149,7 @@ func (n *Node) Tick(now time.Time, health func(realm string) Health) {
 // if another node was faster. now is by the monotonic clock, wall is what the wall clock shows.
 func (n *Node) Look(old []byte, now, wall time.Time) []byte {
 	n.asked = now // the others count from when they see what is written, which is later
-	n.verdict = n.watch.decideToLead(readBoard(old), n.sorted(), n.stops, now, wall)
+	n.verdict = n.watch.decideToLead(ReadBoard(old), n.sorted(), n.stops, now, wall)
 	return n.verdict.board.data()
 }
 
@@ -156,7 +163,7 @@ func (n *Node) Looked(now time.Time, err error) (changed bool) {
 		n.left = n.leaving && !n.busy()
 		return false
 	}
-	n.board, n.until = v.board, n.asked.Add(Hold)
+	n.board, n.until = v.board, n.asked.Add(Hold(n.watch.conf.TTL))
 	for _, s := range v.lost {
 		s.held = false
 		if s.State == Taking || s.State == Leading {
@@ -214,6 +221,14 @@ func (n *Node) Done(d Do, now time.Time, out Outcome, err error) bool {
 	return true
 }
 
+// Reopen closes a realm, to open it again: what is kept of it may be another log than it was. why is nil if
+// that is as it should be.
+func (n *Node) Reopen(realm string, now time.Time, why error) {
+	if s := n.seats[realm]; s != nil && (s.State == Broken || s.State == Following || s.State == Leading) {
+		n.leave(s, now, why)
+	}
+}
+
 // Drain makes the node lead nothing, or lead again.
 func (n *Node) Drain(on bool) { n.watch.drained = on }
 
@@ -228,7 +243,7 @@ func (n *Node) Left() bool { return n.left }
 
 // Leave returns a board without this node.
 func (n *Node) Leave(old []byte) []byte {
-	b := readBoard(old)
+	b := ReadBoard(old)
 	delete(b.Nodes, n.watch.conf.Node)
 	return b.data()
 }

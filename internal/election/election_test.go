@@ -250,7 +250,7 @@ func TestBeats(t *testing.T) {
 		if i%3 > 0 {
 			board = n.Board().data()
 		}
-		beat := readBoard(n.Look(board, now, now)).Nodes["n1"].Beat
+		beat := ReadBoard(n.Look(board, now, now)).Nodes["n1"].Beat
 		n.Looked(now, nil)
 		if beat <= last {
 			t.Fatalf("after beat %d comes %d", last, beat)
@@ -279,13 +279,13 @@ func TestOldAct(t *testing.T) {
 // TestBadBoard: a board that cannot be read is an empty one.
 func TestBadBoard(t *testing.T) {
 	for _, data := range []string{"", "x", "null", "[]", `{"nodes": null}`, `{"nodes": 7}`} {
-		b := readBoard([]byte(data))
+		b := ReadBoard([]byte(data))
 		if b.Nodes == nil || len(b.Nodes) > 0 {
 			t.Errorf("%q is %+v", data, b)
 		}
 	}
 	b := Board{Nodes: map[string]Post{"n1": {Leads: []string{"a"}}}}
-	if got := readBoard(b.data()); got.Leaders()["a"] != "n1" || !json.Valid(b.data()) {
+	if got := ReadBoard(b.data()); got.Leaders()["a"] != "n1" || !json.Valid(b.data()) {
 		t.Errorf("%+v is read as %+v", b, got)
 	}
 }
@@ -345,7 +345,7 @@ func TestClockOff(t *testing.T) {
 					t.Fatalf("skew %v: n1 leads %d realms", skew, by["n1"])
 				}
 			}
-			if by, none := tb.led(); none > 0 || !readBoard(tb.data).Nodes["n1"].Off || by["n2"] == 0 || by["n3"] == 0 {
+			if by, none := tb.led(); none > 0 || !ReadBoard(tb.data).Nodes["n1"].Off || by["n2"] == 0 || by["n3"] == 0 {
 				t.Errorf("skew %v: nobody leads %d realms, and %v", skew, none, by)
 			}
 			if ahead, off := tb.sitters["n1"].ClockOff(); !off || ahead.Abs() < skew.Abs()-5*time.Second || (ahead > 0) != (skew > 0) {
@@ -440,7 +440,7 @@ func TestDrained(t *testing.T) {
 		t.Errorf("n1 has stopped: %v, nobody leads %d realms, and %v", n1.Left(), none, by)
 	}
 	tb.data = n1.Leave(tb.data)
-	if _, there := readBoard(tb.data).Nodes["n1"]; there {
+	if _, there := ReadBoard(tb.data).Nodes["n1"]; there {
 		t.Error("a node that has left is on the board")
 	}
 }

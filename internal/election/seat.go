@@ -22,7 +22,7 @@ const (
 	Taking                 // it is being made to lead
 	Leading                // it leads
 	Leaving                // it is being closed, to follow again
-	Broken                 // it met damage: it is never opened again, and never leads
+	Broken                 // it met damage: it is not opened again, and never leads, until somebody says so
 )
 
 // Seat is a node's place at one realm.

@@ -60,7 +60,7 @@ type verdict struct {
 func newWatcher(c Config) watcher {
 	return watcher{
 		conf: c, beats: map[string]seen[pulse]{}, free: map[string]seen[bool]{}, wanted: map[string]seen[string]{},
-		clocks: clocks{size: c.Nodes, known: map[string]between{}},
+		clocks: clocks{size: c.Nodes, ttl: c.TTL, known: map[string]between{}},
 	}
 }
 
@@ -86,7 +86,10 @@ func (w *watcher) decideToLead(b Board, seats []*Seat, stops bool, now, wall tim
 	w.beat = max(w.beat, was.Beat) + 1 // one that nobody has seen
 	mine := Post{
 		Life: w.conf.Life, Beat: w.beat, Stops: stops, Level: w.conf.Level, Leads: []string{}, Wants: []string{},
-		Time: wall.UnixMilli(), Off: off,
+		Time: wall.UnixMilli(), Off: off, Address: w.conf.Address,
+	}
+	if w.conf.TTL > TTL {
+		mine.Wait = w.conf.TTL.Milliseconds()
 	}
 	b.Nodes[self] = mine // without what it leads: only the others' posts say who else leads
 	leaders, living := b.Leaders(), b.Living()
@@ -126,7 +129,7 @@ func (w *watcher) decideToLead(b Board, seats []*Seat, stops bool, now, wall tim
 func (w *watcher) bury(b *Board, now time.Time) {
 	for name, p := range b.Nodes {
 		since := sinceWhen(w.beats, name, p.pulse(), now)
-		if name != w.conf.Node && !w.blind && now.Sub(since) >= TTL {
+		if name != w.conf.Node && !w.blind && now.Sub(since) >= p.ttl() {
 			delete(b.Nodes, name)
 		}
 	}

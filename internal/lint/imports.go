@@ -29,7 +29,7 @@ type room struct {
 //	                                                      → server/internal/message
 //	internal/cli, server → internal/disclosure → kuji, catalog
 //	internal/cli → internal/simulate → internal/odds, internal/rules, internal/store, catalog
-//	internal/cli → internal/cluster → internal/election, server, driver/jetstream → driver
+//	internal/cli → internal/cluster → internal/election, server, driver/jetstream, driver/postgres → driver
 //	internal/cli → internal/historian → history → kuji
 //	internal/cli → sink → kuji, internal/vfs
 //	chat → kuji
@@ -51,7 +51,7 @@ var rooms = []room{
 	{dir: "clients/conformance", tests: []string{"client", "internal/proxy", "proto"}},
 	{dir: "clients/conformance/goclient", may: []string{"client", "proto"}, modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "console", may: []string{"examples"}, tests: []string{".", "internal/cli", "catalog", "driver/drivertest", "proto", "server", "server/access", "history", "internal/historian", "internal/proxy"}},
-	{dir: "internal/cluster", may: []string{"internal/election", "internal/contract", "server", ".", "verify", "backup", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step", "internal/vfs"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
+	{dir: "internal/cluster", may: []string{"internal/election", "internal/contract", "server", ".", "verify", "backup", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "driver/postgres", "internal/step", "internal/vfs"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "golang.org/x/sys"}},
 	{dir: "internal/historian", may: []string{"history", ".", "proto", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},
 	{dir: "internal/election"},

@@ -254,7 +254,7 @@ func (e *electorate) isolate(v *voter) {
 	for _, other := range e.voters {
 		if other != v && other.up {
 			e.after(0, other, other.poked)
-			e.after(e.brief(100*time.Millisecond)+other.real(election.TTL), other, other.poked)
+			e.after(e.brief(100*time.Millisecond)+other.real(v.ttl), other, other.poked)
 		}
 	}
 }
@@ -413,7 +413,7 @@ func (e *electorate) handOver() {
 	if others == 1 {
 		return
 	}
-	if !e.until(began+election.Hold-e.now, e.led) {
+	if !e.until(began+election.Hold(v.ttl)-e.now, e.led) {
 		e.fail("nobody leads %v, %v after node %s began to stop", e.unled(), e.now-began, v.name)
 	}
 	e.Election.Handovers++

@@ -38,6 +38,7 @@ type ordeal struct {
 	rate   float64       // of the clock that only runs
 	born   time.Duration
 	skew   time.Duration // its wall clock is so far ahead
+	ttl    time.Duration // how long the others wait for it
 }
 
 // opened is a realm that a node has open.
@@ -66,12 +67,14 @@ func (v *voter) start() {
 	v.life++
 	v.up, v.born, v.paused = true, v.e.now, v.e.now
 	v.rate = []float64{0.97, 1.03}[v.e.rng.IntN(2)]
+	v.ttl = []time.Duration{election.TTL, 3 * election.TTL}[v.e.rng.IntN(2)]
 	v.core = election.New(election.Config{
-		Node: v.name, Life: fmt.Sprint(v.name, " ", v.life), Nodes: len(v.e.voters), Level: 1, Default: v.e.realms[0],
+		Node: v.name, Life: fmt.Sprint(v.name, " ", v.life), Nodes: []int{0, len(v.e.voters)}[v.e.rng.IntN(2)], Level: 1, Default: v.e.realms[0],
+		Address: v.name + ":6223", TTL: v.ttl,
 	})
 	v.holding, v.open = v.core.Holding(), map[string]*opened{}
 	v.looking, v.hurry, v.decided, v.refuses = false, false, 0, 0
-	v.e.note("%s starts, at rate %.3f", v.name, v.rate)
+	v.e.note("%s starts, at rate %.3f; the others wait %v", v.name, v.rate, v.ttl)
 	v.core.Find(v.e.realms...)
 	v.tick()
 }
@@ -135,7 +138,7 @@ func (v *voter) begin() {
 	v.carryOut()
 	v.looks++
 	look := v.looks
-	v.e.after(v.real(election.TTL), v, func() {
+	v.e.after(v.real(v.ttl), v, func() {
 		if v.looking && v.looks == look {
 			v.end(errors.New("no answer in time"))
 		}

@@ -21,7 +21,7 @@ import (
 // only the log keeps two writers apart. Some follow the log first. Messages to the log and answers
 // from it are lost, doubled or late. Nodes are cut off, stand still, and die in the middle of
 // everything. At the end one node verifies the log, and the model judges it and what clients were
-// told.
+// told. They also share a board, which all of them update.
 
 // cluster is one such run.
 type cluster struct {
@@ -34,12 +34,13 @@ type cluster struct {
 	drivers int
 	over    bool      // nothing new begins
 	last    []*member // who follows at the end
+	board   board
 	Cluster ClusterReport
 }
 
 // ClusterReport counts what runs did.
 type ClusterReport struct {
-	Events, Acked, Unknown, Takeovers, Deposed, Kills, Cuts, Closed, Large, Snapshots, Trims, Reads, Follows, Hot, Stale, Compared, Reopened int
+	Events, Acked, Unknown, Takeovers, Deposed, Kills, Cuts, Closed, Large, Snapshots, Trims, Reads, Follows, Hot, Stale, Compared, Reopened, Posts, Raced int
 }
 
 // Add sums up runs.
@@ -61,6 +62,8 @@ func (r *ClusterReport) Add(o ClusterReport) {
 	r.Stale += o.Stale
 	r.Compared += o.Compared
 	r.Reopened += o.Reopened
+	r.Posts += o.Posts
+	r.Raced += o.Raced
 }
 
 // member is a node in one of its lives.
@@ -74,17 +77,18 @@ type member struct {
 	busy   bool // it puts a catalog in force, takes over, or closes
 	cut    bool
 	hot    bool // it follows before it leads
+	posts  bool // it updates the board
 }
 
 // mortal is a driver in a process that can die.
 type mortal struct {
-	driver.Driver
+	driver.Shared
 	trims  func() // called before each trim
 	realms []driver.Realm
 }
 
 func (m *mortal) Open(ctx context.Context, name string, o driver.Options) (driver.Realm, error) {
-	r, err := m.Driver.Open(ctx, name, o)
+	r, err := m.Shared.Open(ctx, name, o)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +112,7 @@ func (m *mortal) die() {
 	for _, r := range m.realms {
 		r.Close() // nobody is left to hear of the error
 	}
+	m.Shared.Close()
 }
 
 var clusterKey = [32]byte{1, 2, 3}
@@ -176,6 +181,8 @@ func (c *cluster) turn() {
 		c.note("node %d is cut off: %v", m.number, m.cut)
 		c.Cluster.Cuts++
 		c.shared.Partition(m.number, m.cut)
+	case n >= 988:
+		c.post(m)
 	case m.realm == nil || m.busy:
 	case n < 727:
 		c.close(m)
@@ -229,7 +236,7 @@ func (c *cluster) start(number int) {
 	}
 	m := &member{number: number, skew: c.rng.Int64N(4000), hot: c.rng.IntN(2) == 0}
 	c.drivers++
-	m.kept = &mortal{Driver: c.shared.Node(number), trims: func() { c.beforeTrim(m) }}
+	m.kept = &mortal{Shared: c.shared.Node(number), trims: func() { c.beforeTrim(m) }}
 	c.nodes[number] = m
 	c.fibers.Go(func() { c.open(m) })
 }
@@ -568,7 +575,7 @@ func (c *cluster) same(m *member, position uint64, want [32]byte) {
 // finish verifies what the nodes have left, and lets the model judge it.
 func (c *cluster) finish() {
 	last := &member{number: len(c.nodes) + 1}
-	last.kept = &mortal{Driver: c.shared.Node(last.number), trims: func() {}}
+	last.kept = &mortal{Shared: c.shared.Node(last.number), trims: func() {}}
 	var position uint64
 	var hash [32]byte
 	c.fibers.Go(func() {
@@ -588,7 +595,10 @@ func (c *cluster) finish() {
 	// The seeds of all epochs but the last, which is still open, are in the log.
 	var records []kuji.Record
 	var rep verify.Report
-	c.fibers.Go(func() { records, rep = c.verifyAt(last) })
+	c.fibers.Go(func() {
+		records, rep = c.verifyAt(last)
+		c.judgeBoard(last)
+	})
 	c.drain()
 	last.dead = true
 	last.kept.die()

@@ -27,3 +27,14 @@ func TestTakeover(t *testing.T) {
 		}
 	}
 }
+
+// TestTakeoverFollowsFromItsSeed: two runs of a seed do the same.
+func TestTakeoverFollowsFromItsSeed(t *testing.T) {
+	for seed := range uint64(8) {
+		one, err1 := sim.RunTakeover(seed)
+		two, err2 := sim.RunTakeover(seed)
+		if one != two || err1 != nil || err2 != nil {
+			t.Errorf("seed %d did\n%+v, %v\nand then\n%+v, %v", seed, one, err1, two, err2)
+		}
+	}
+}
