@@ -294,3 +294,15 @@ func TestTornMark(t *testing.T) {
 		t.Fatalf("with a torn slot the mark is at %d or %d, with two at %d; want 9, 10 and 0", one, two, none)
 	}
 }
+
+// Rows that are missing in the middle are damage, however many they are.
+func TestHole(t *testing.T) {
+	p := newPast(t)
+	r := open(t, p.other())
+	fill(t, r, 0, 3)
+	exec(t, p.Server, fmt.Sprintf("INSERT INTO %s.entries SELECT realm, 100000, sum, data FROM %s.entries WHERE cursor = 3", p.schema, p.schema))
+	_, err := readOne(t, r, 3)
+	if e, ok := errors.AsType[*driver.CorruptError](err); !ok || e.At != 4 {
+		t.Fatalf("read over a hole: error %v, want a CorruptError at 4", err)
+	}
+}
