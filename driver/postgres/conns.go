@@ -272,7 +272,7 @@ func (p *pool) give(c *conn) {
 func (p *pool) release(c *conn, err error) {
 	code := codeOf(err)
 	old := c.forgetful(err) || time.Since(c.born) > maxAge
-	lost := c.IsClosed() && !errors.Is(err, context.Canceled) // who asked may have gone
+	lost := c.IsClosed() && !errors.Is(err, context.Canceled)                    // who asked may have gone
 	moved := lost || code == codeReadOnly || len(code) == 5 && code[:3] == "57P" // others are likely lost as well
 	p.mu.Lock()
 	defer p.mu.Unlock()
