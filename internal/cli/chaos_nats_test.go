@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -175,7 +174,7 @@ func (s *natsStore) kept(c *chaos) []keptLog {
 	for _, o := range s.options {
 		servers = append(servers, o.Clients)
 	}
-	return c.asStore(fmt.Sprintf("nats://kuji:%s@%s", c.secret, strings.Join(slices.Sorted(slices.Values(servers)), ",")))
+	return []keptLog{{"the servers", c.openStore(c.ctx, fmt.Sprintf("nats://kuji:%s@%s", c.secret, strings.Join(servers, ",")))}}
 }
 
 func (s *natsStore) faults() []fault {

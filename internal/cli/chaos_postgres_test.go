@@ -136,7 +136,9 @@ func (s *postgresStore) each(c *chaos, function string) {
 	s.must(c, s.primary.Exec(c.ctx, "SELECT "+function+"(pid) FROM pg_stat_activity WHERE application_name LIKE 'kuji%'"))
 }
 
-func (s *postgresStore) kept(c *chaos) []keptLog { return c.asStore(s.primary.URL()) }
+func (s *postgresStore) kept(c *chaos) []keptLog {
+	return []keptLog{{"the database", c.openStore(c.ctx, s.primary.URL())}}
+}
 
 func (s *postgresStore) faults() []fault {
 	database := []fault{

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/internal/proxy"
 	"github.com/kuji-dev/kuji/internal/step"
 )
@@ -55,22 +54,6 @@ func (w wire) refuses() { w.each(func(p *proxy.Proxy) { p.Refuse(true); p.Cut() 
 
 // oneOf returns one of them by chance.
 func oneOf[T any](c *chaos, all ...T) T { return all[c.rng.IntN(len(all))] }
-
-// asStore returns the log that a URL says, as anybody reads it.
-func (c *chaos) asStore(url string) []keptLog {
-	c.t.Helper()
-	conf := c.flags.Config
-	var err error
-	if conf.Store, _, err = cluster.ParseStore(url); err != nil {
-		c.t.Fatal(err)
-	}
-	d, err := conf.OpenLog(c.ctx)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { d.Close() })
-	return []keptLog{{"the store", d}}
-}
 
 // storeFaults are what goes wrong between nodes and servers that keep the log for them.
 var storeFaults = []fault{
