@@ -21,11 +21,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asKuji) != "" {
-		os.Exit(cli.Main(time.Now))
+	if os.Getenv(asKuji) == "" {
+		m.Run()
+		return
 	}
-	flag.Parse()
-	os.Exit(m.Run())
+	cli.Main(time.Now) // how it ends is in its log
 }
 
 // options say what to measure.
