@@ -78,6 +78,10 @@ peers: ## the log, the sampler and player reads against their rivals, six times,
 	cd bench/peers && go test -run '^$$' -bench . -benchmem -count 6 ./... > peers.out
 	go tool -modfile=tools/go.mod benchstat -col /log bench/peers/peers.out
 
+.PHONY: backends
+backends: ## disk, embedded NATS x 3, PostgreSQL and PostgreSQL with a standby, side by side, into bench/results (half an hour; root, for bytes written)
+	GOFLAGS=-pgo=off go test ./bench/backends -run 'TestBackends$$' -count=1 -v -timeout 0 -measure -out $(CURDIR)/$(RESULTS:.txt=-backends.txt) $(BACKENDS)
+
 .PHONY: packages
 packages: ## the packages of the clients (wheel, npm, jar) into dist/clients, of what is installed here; after make release
 	clients/package.sh dist/clients

@@ -12,7 +12,8 @@ import (
 // errFaster says that another node has updated the board since it was read.
 var errFaster = errors.New("another node was faster")
 
-// Update implements [driver.Board]. An update whose outcome is not known is not tried again.
+// Update implements [driver.Board]. An update whose outcome is not known is not tried again. The next one
+// then writes even what is there already, which may be there without the standby.
 func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byte, err error)) error {
 	for {
 		err := d.update(ctx, change)
@@ -42,7 +43,7 @@ func (d *Driver) update(ctx context.Context, change func(old []byte) (data []byt
 	if err = cmp.Or(err, driver.CheckBoard(data)); err != nil {
 		return err
 	}
-	if string(data) == was {
+	if string(data) == was && !d.doubt.Load() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.o.Patience)
@@ -50,6 +51,7 @@ func (d *Driver) update(ctx context.Context, change func(old []byte) (data []byt
 	defer context.AfterFunc(d.life, cancel)()
 	err = d.board.enter(ctx)
 	if err == nil {
+		d.doubt.Store(true)
 		next := append(make([]byte, 0, len(data)), data...) // the caller may use its own again
 		err = d.fly(d.board, func(ctx context.Context, c *conn) (driver.Cursor, error) {
 			rows, err := c.exec(ctx, `UPDATE $.board SET version = version + 1, data = $2::bytea WHERE version = $1::bigint`, version, next)
@@ -58,6 +60,9 @@ func (d *Driver) update(ctx context.Context, change func(old []byte) (data []byt
 			}
 			return 0, cmp.Or(err, c.warned())
 		}, func(*flight) {}).wait(ctx)
+	}
+	if err == nil {
+		d.doubt.Store(false)
 	}
 	if err == nil || errors.Is(err, errFaster) {
 		return err

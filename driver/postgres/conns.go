@@ -71,11 +71,28 @@ func (d *database) connect(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	sealed.Store(true)
-	if err := d.promise.look(ctx, c); err != nil {
+	err = d.promise.look(ctx, c)
+	if c.forgetful(err) {
+		err = d.promise.look(ctx, c)
+	}
+	if err != nil {
 		c.abort()
 		return nil, err
 	}
 	return c, nil
+}
+
+// forgetful reports whether an error says that a pooler stands in between which does not keep prepared
+// statements for a connection. Then none are used any more.
+func (c *conn) forgetful(err error) bool {
+	code := codeOf(err)
+	if code != codeNoStatement && code != codeSameStatement {
+		return false
+	}
+	if !c.d.plain.Swap(true) {
+		c.d.o.Logger.Warn("PostgreSQL: a pooler does not keep prepared statements: none are used any more", "error", err)
+	}
+	return true
 }
 
 // abort closes a connection without a word, whoever uses it.
@@ -102,7 +119,7 @@ func (c *conn) row(ctx context.Context, sql string, args ...any) pgx.Row {
 
 // args puts how a statement is sent before its arguments, if that is not as the URL says.
 func (c *conn) args(args []any) []any {
-	if !c.d.plain.Load() || len(args) == 0 {
+	if !c.d.plain.Load() {
 		return args
 	}
 	return append([]any{pgx.QueryExecModeExec}, args...)
@@ -254,16 +271,12 @@ func (p *pool) give(c *conn) {
 // release gives a connection back after a call that ended in err.
 func (p *pool) release(c *conn, err error) {
 	code := codeOf(err)
-	if code == codeNoStatement || code == codeSameStatement {
-		if !p.plain.Swap(true) {
-			c.d.o.Logger.Warn("PostgreSQL: a pooler does not keep prepared statements: none are used any more", "error", err)
-		}
-	}
-	lost := c.IsClosed()
+	old := c.forgetful(err) || time.Since(c.born) > maxAge
+	lost := c.IsClosed() && !errors.Is(err, context.Canceled)                    // who asked may have gone
 	moved := lost || code == codeReadOnly || len(code) == 5 && code[:3] == "57P" // others are likely lost as well
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if moved || err != nil && code == codeNoStatement || c.PgConn().TxStatus() != 'I' || time.Since(c.born) > maxAge {
+	if moved || old || c.IsClosed() || c.PgConn().TxStatus() != 'I' {
 		p.drop(c)
 		if moved {
 			p.dropIdle(0)

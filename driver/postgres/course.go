@@ -158,6 +158,13 @@ func (c *course) look() {
 	c.change()
 }
 
+// mark returns this process's own mark; cursor 0: there is none.
+func (c *course) mark() driver.Mark {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.marks.own
+}
+
 func (c *course) durableTo() driver.Cursor {
 	c.mu.Lock()
 	defer c.mu.Unlock()

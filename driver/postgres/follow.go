@@ -27,7 +27,7 @@ const (
 type follower struct {
 	*log
 	after   driver.Cursor // the entry that was yielded last
-	sum     *int32        // its checksum, if it was read here
+	sum     *int32        // its checksum, if it was read or appended here
 	through driver.Cursor // the last entry to read; 0: there is none
 	rows    int           // how many to ask for at once
 	damage  error         // what comes after the entries that were read; nil: more entries
@@ -47,7 +47,7 @@ func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[
 		if through != 0 && after >= through {
 			return
 		}
-		f := &follower{log: l, after: after, through: through, rows: batchRows}
+		f := &follower{log: l, after: after, sum: l.course.sumAt(after), through: through, rows: batchRows}
 		outer := ctx
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -105,9 +105,7 @@ func (f *follower) next(ctx context.Context) ([]entry, error) {
 		}
 	}
 	last := entries[len(entries)-1]
-	if !f.apart || f.damage == nil {
-		f.course.passed(driver.Cursor(last.cursor), last.data)
-	}
+	f.course.passed(driver.Cursor(last.cursor), last.data)
 	return entries, f.damage
 }
 
@@ -129,10 +127,12 @@ func (f *follower) batch(ctx context.Context, c *conn) ([]entry, error) {
 			if f.sum != nil && *f.sum != rows[0].sum {
 				return nil, f.cutAt(ctx, c, f.after)
 			}
-			return f.checked(rows[1:]), nil
+			if len(rows) > 1 {
+				return f.right(ctx, c, f.checked(rows[1:]))
+			}
 		}
 		if len(rows) > 0 && driver.Cursor(rows[0].cursor) == f.after+1 && !rows[0].empty {
-			return f.checked(rows), nil
+			return f.right(ctx, c, f.checked(rows))
 		}
 		first, last, err := f.bounds(ctx, c)
 		switch {
@@ -142,23 +142,24 @@ func (f *follower) batch(ctx context.Context, c *conn) ([]entry, error) {
 			return nil, f.cutAt(ctx, c, f.after)
 		case first > f.after+1:
 			return nil, &driver.TrimmedError{First: first}
-		case last == f.after && first == last+1: // an empty log, which the first statement did not see yet
+		case last == f.after:
 			return nil, nil
 		}
 	}
 	return nil, f.corrupt(f.after+1, errors.New("it is not there, and entries before and after it are"))
 }
 
-// read asks for the entry before, without its data, and those that follow.
+// read asks for the entry before, without its data, and those that follow. It bounds their cursors and not
+// their number, which without gaps is the same: whatever plan the database makes, it looks at no others.
 func (f *follower) read(ctx context.Context, c *conn) ([]entry, error) {
-	through := int64(f.through)
-	if f.through == 0 {
-		through = 1<<63 - 1
+	through := f.after + driver.Cursor(f.rows)
+	if f.through != 0 {
+		through = min(through, f.through)
 	}
 	rows, err := c.query(ctx, `SELECT cursor, sum, data IS NULL, CASE WHEN cursor > $2::bigint THEN data END, current_setting('synchronous_standby_names') <> ''
 		FROM (SELECT cursor, sum, data, sum(coalesce(octet_length(data), 0)) OVER (ORDER BY cursor) - coalesce(octet_length(data), 0) AS before
-			FROM (SELECT cursor, sum, data FROM $.entries WHERE realm = $1::int AND cursor >= $2::bigint AND cursor <= $3::bigint ORDER BY cursor LIMIT $4::int) few) summed
-		WHERE before <= $5::bigint ORDER BY cursor`, f.id, int64(f.after), through, int32(f.rows+1), int64(batchBytes))
+			FROM (SELECT cursor, sum, data FROM $.entries WHERE realm = $1::int AND cursor >= $2::bigint AND cursor <= $3::bigint) few) summed
+		WHERE before <= $4::bigint ORDER BY cursor`, f.id, int64(f.after), int64(through), int64(batchBytes))
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +167,15 @@ func (f *follower) read(ctx context.Context, c *conn) ([]entry, error) {
 		err = row.Scan(&e.cursor, &e.sum, &e.empty, &e.data, &e.standby)
 		return e, err
 	})
+}
+
+// right returns entries, unless one of them is not what stood in its place when it was marked.
+func (f *follower) right(ctx context.Context, c *conn, rows []entry) ([]entry, error) {
+	m := f.course.mark()
+	if i := int64(m.Cursor) - int64(f.after) - 1; m.Cursor > f.after && i < int64(len(rows)) && hashOf(rows[i].data) != m.Hash {
+		return nil, f.cutAt(ctx, c, m.Cursor)
+	}
+	return rows, nil
 }
 
 // checked returns the rows before the first damaged one, which it notes.

@@ -105,6 +105,17 @@ func (m *marks) move(to driver.Mark) {
 	m.failed = false
 }
 
+// adopt makes a mark that was told, and is compared now, this process's own.
+func (m *marks) adopt(told driver.Mark) {
+	if m.told != told {
+		return
+	}
+	m.told = driver.Mark{}
+	if further(told, m.own) {
+		m.move(told)
+	}
+}
+
 // open opens the file. It makes a missing one.
 func (m *marks) open(realm string) error {
 	if m.dir == "" || m.file != nil {

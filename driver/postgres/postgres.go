@@ -31,6 +31,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -85,6 +86,7 @@ type Driver struct {
 	courses courses
 	poller  poller
 	board   lane
+	doubt   atomic.Bool // nobody knows whether the last update of the board waited for the standby
 }
 
 // database is the schema and the connections to it.

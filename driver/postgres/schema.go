@@ -20,7 +20,6 @@ var migrations = [][]string{
 		// A log begins with a row without data, at the cursor before its first entry. sum is the CRC32C of data.
 		`CREATE TABLE $.entries (realm int, cursor bigint, sum int NOT NULL, data bytea, PRIMARY KEY (realm, cursor)) WITH (
 			toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
-			autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 1000000,
 			toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 20000)`,
 		`ALTER TABLE $.entries ALTER data SET STORAGE EXTERNAL`,
 

@@ -114,9 +114,12 @@ func reason(err error) string {
 		return form
 	}
 	text = text[i+len("`: "):]
-	for _, safe := range []string{"failed to configure TLS", "invalid port", "invalid connect_timeout", "unknown target_session_attrs", "failed to read service"} {
+	if strings.HasPrefix(text, "failed to configure TLS") { // what follows names modes and files
+		return text
+	}
+	for _, safe := range []string{"invalid port", "invalid connect_timeout", "unknown target_session_attrs", "failed to read service"} {
 		if strings.HasPrefix(text, safe) {
-			return text
+			return safe
 		}
 	}
 	return form

@@ -130,7 +130,7 @@ func (d *database) review(ctx context.Context, c *conn, course *course, id int32
 }
 
 // compare compares a mark with the log. Its error is a CutError if they differ, which is remembered.
-// A mark of another process that is right becomes this one's.
+// A mark that another process has told becomes this one's, either way.
 func (d *database) compare(ctx context.Context, c *conn, course *course, id int32, m driver.Mark) error {
 	s, err := d.see(ctx, c, id, m.Cursor)
 	if err != nil {
@@ -146,17 +146,13 @@ func (d *database) compare(ctx context.Context, c *conn, course *course, id int3
 		course.mu.Lock()
 		defer course.mu.Unlock()
 		course.marks.cut = cut
+		course.marks.adopt(m)
 		course.change()
 		return cut
 	}
 	course.mu.Lock()
 	defer course.mu.Unlock()
-	if course.marks.told == m {
-		course.marks.told = driver.Mark{}
-		if further(m, course.marks.own) {
-			course.marks.move(m)
-		}
-	}
+	course.marks.adopt(m)
 	return nil
 }
 

@@ -75,8 +75,13 @@ type elsewhere struct {
 }
 
 func (b *elsewhere) connect(ctx context.Context, log *slog.Logger) (Log, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
 	return b.conf.connect(ctx, b.marks, log)
 }
+
+// connectTime is how long a node tries to connect before it says that it cannot, and tries again.
+const connectTime = 10 * time.Second
 
 // connect connects to a log that others keep.
 func (c *Config) connect(ctx context.Context, marks string, log *slog.Logger) (Log, error) {

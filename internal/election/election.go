@@ -221,10 +221,10 @@ func (n *Node) Done(d Do, now time.Time, out Outcome, err error) bool {
 	return true
 }
 
-// Reopen closes a realm, to open it again: what is kept of it may be another log than it was. why is nil if
-// that is as it should be.
+// Reopen closes a realm, to open it again: what is kept of it is another log than it was. why says what is
+// wrong with it now. If that is nil, a realm that met damage is opened, too.
 func (n *Node) Reopen(realm string, now time.Time, why error) {
-	if s := n.seats[realm]; s != nil && (s.State == Broken || s.State == Following || s.State == Leading) {
+	if s := n.seats[realm]; s != nil && (s.State == Broken && why == nil || s.State == Following || s.State == Leading) {
 		n.leave(s, now, why)
 	}
 }

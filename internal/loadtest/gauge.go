@@ -34,6 +34,8 @@ type Result struct {
 	Max            float64 `json:"latency_max_ms"`
 
 	LogBytesPerDraw    float64 `json:"log_bytes_per_draw"`
+	WrittenPerDraw     float64 `json:"written_bytes_per_draw,omitempty"`  // to disks; 0: nobody knows
+	CPUPerDraw         float64 `json:"servers_cpu_us_per_draw,omitempty"` // of all that the server needs; 0: nobody knows
 	AllocationsPerDraw float64 `json:"server_allocations_per_draw"`
 	GCCycles           float64 `json:"server_gc_cycles"`
 	GCPerMillion       float64 `json:"server_gc_cycles_per_million_draws"`
@@ -52,6 +54,8 @@ func newResult(l load, took time.Duration, draws uint64, latencies []float64, be
 		P50: Percentile(latencies, 500), P90: Percentile(latencies, 900), P99: Percentile(latencies, 990),
 		P999: Percentile(latencies, 999), Max: Percentile(latencies, 1000),
 		LogBytesPerDraw:    each(float64(after.logBytes - before.logBytes)),
+		WrittenPerDraw:     each(float64(after.used.Written - before.used.Written)),
+		CPUPerDraw:         each(float64(after.used.CPU-before.used.CPU) / float64(time.Microsecond)),
 		AllocationsPerDraw: each(after.metrics["go_memstats_mallocs_total"] - before.metrics["go_memstats_mallocs_total"]),
 		GCCycles:           gc, GCPerMillion: each(gc) * 1e6,
 		ServerCPU:  after.metrics["process_cpu_seconds_total"] - before.metrics["process_cpu_seconds_total"],
@@ -64,6 +68,7 @@ func newResult(l load, took time.Duration, draws uint64, latencies []float64, be
 type reading struct {
 	metrics   map[string]float64
 	logBytes  uint64 // of all realms
+	used      Usage
 	peak      float64
 	clientCPU time.Duration
 }
@@ -80,6 +85,11 @@ func (t *target) gauge(ctx context.Context) (reading, error) {
 		return reading{}, err
 	}
 	r := reading{clientCPU: processCPU()}
+	if t.Used != nil {
+		if r.used, err = t.Used(); err != nil {
+			return reading{}, err
+		}
+	}
 	for _, realm := range status.GetRealms() {
 		r.logBytes += realm.GetLogBytes()
 	}

@@ -37,6 +37,8 @@ type Options struct {
 
 	// Start starts a server, with env added to the environment, or finds the one to measure.
 	Start func(ctx context.Context, env []string) (*Server, error)
+	// Leader finds the server that leads a realm, once the realm is there. Nil: the one that Start found.
+	Leader func(ctx context.Context, realm string) (*Server, error)
 	// Say tells a person what happens.
 	Say func(format string, args ...any)
 	// Bar shows how far something is that takes so long, until stop is called.
@@ -46,9 +48,17 @@ type Options struct {
 // Server is a server under load.
 type Server struct {
 	URL   string
-	PID   int          // 0: not a child of this process
-	Pprof string       // URL of its profiles, if any
-	Stop  func() error // ends it, if it is a child, and removes its data
+	PID   int    // 0: not a child of this process
+	Pprof string // URL of its profiles, if any
+	// Used returns what it has used so far, with all that it needs. Nil: nobody knows.
+	Used func() (Usage, error)
+	Stop func() error // ends it, if it is a child, and removes its data
+}
+
+// Usage is what processes have used.
+type Usage struct {
+	Written uint64 // bytes that were written to disks
+	CPU     time.Duration
 }
 
 // Limits of the options.
@@ -122,7 +132,7 @@ func (o *Options) measure(ctx context.Context, title string, l load, env []strin
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	t := &target{Server: server, key: o.Key, run: runName(), players: o.Players, ahead: 4}
-	status, err := t.prepare(ctx, l, o.Entries)
+	status, err := t.prepare(ctx, l, o)
 	if err != nil {
 		return res, "", err
 	}
@@ -193,12 +203,12 @@ func benchCatalog(n int) []byte {
 }
 
 // prepare makes the realms with their catalog and their players known, and returns the server's status.
-func (t *target) prepare(ctx context.Context, l load, entries int) (*kujiv1.GetStatusResponse, error) {
+func (t *target) prepare(ctx context.Context, l load, o *Options) (*kujiv1.GetStatusResponse, error) {
 	c, err := t.client(t.newConnection(false))
 	if err != nil {
 		return nil, err
 	}
-	yaml := benchCatalog(entries)
+	yaml := benchCatalog(o.Entries)
 	for n := range l.realms {
 		realm := t.realm(n)
 		if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: realm}); err != nil {
@@ -206,6 +216,11 @@ func (t *target) prepare(ctx context.Context, l load, entries int) (*kujiv1.GetS
 		}
 		if _, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: realm, Yaml: yaml}); err != nil {
 			return nil, fmt.Errorf("apply the catalog: %w", err)
+		}
+		if n == 0 && o.Leader != nil {
+			if t.Server, err = o.Leader(ctx, realm); err != nil {
+				return nil, err
+			}
 		}
 		if err := t.meet(ctx, realm); err != nil {
 			return nil, fmt.Errorf("make %d players known: %w", t.players, err)
