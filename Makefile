@@ -97,15 +97,18 @@ sabotage: ## plant every bug, and see that a test fails for each; prints the tab
 # How long nightly fuzzes each decoder.
 FUZZTIME ?= 2m
 
-# How long a cluster of processes runs under faults.
+# How long a cluster of processes runs under faults, and what keeps its log: nats or postgres; nothing: its nodes.
 CHAOS ?= 10m
+STORE ?=
 
 .PHONY: chaos
-chaos: ## a cluster of three processes: killed, paused, cut off, filled and wiped while clients draw; every answer checked (full disks need root)
-	go test -count=1 -timeout 60m -v -run 'TestChaos$$' ./internal/cli -chaos $(CHAOS) -chaosseed $$(date +%Y%m%d)
+chaos: ## a cluster of three processes, and with STORE=postgres or nats what keeps its log: killed, paused, cut off, filled and wiped while clients draw; every answer checked (full disks need root)
+	go test -count=1 -timeout 60m -v -run 'TestChaos$$' ./internal/cli -chaos $(CHAOS) -chaosseed $$(date +%Y%m%d) -chaosstore '$(STORE)'
 
 .PHONY: nightly
-nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, every package built twice from nothing, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), a real Kafka (mvn, java), real Redis clients (npm, pip, mvn), fuzzing
+nightly: sabotage chaos ## every planted bug, ten minutes of chaos with each store, the simulator for long, every package built twice from nothing, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), a real Kafka (mvn, java), real Redis clients (npm, pip, mvn), fuzzing
+	$(MAKE) chaos STORE=nats
+	$(MAKE) chaos STORE=postgres
 	for target in linux/arm64 darwin/arm64 windows/amd64; do GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build -o /dev/null ./... || exit 1; done
 	GOARCH=386 CGO_ENABLED=0 go vet ./...
 	for dir in bench/peers bench/rivals tools/release tools/deploy; do (cd $$dir && go vet ./...) || exit 1; done

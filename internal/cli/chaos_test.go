@@ -7,28 +7,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"iter"
-	"log/slog"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 	"unsafe"
 
-	"github.com/nats-io/nats.go"
-	natsjs "github.com/nats-io/nats.go/jetstream"
-
 	"github.com/kuji-dev/kuji/driver"
-	"github.com/kuji-dev/kuji/driver/jetstream"
-	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	"github.com/kuji-dev/kuji/internal/cluster"
 	"github.com/kuji-dev/kuji/internal/proxy"
 	"github.com/kuji-dev/kuji/internal/step"
@@ -40,11 +30,13 @@ var (
 	chaosFor   = flag.Duration("chaos", 0, "how long TestChaos goes on with new faults")
 	chaosSeed  = flag.Uint64("chaosseed", 1, "what TestChaos draws its faults from")
 	chaosFault = flag.String("chaosfault", "", "the only fault that TestChaos draws, by its name")
+	chaosOn    = flag.String("chaosstore", "", "what keeps the log of TestChaos: nats or postgres; nothing: the nodes")
 )
 
 // chaos is a cluster of three processes, between which everything passes through proxies.
 type chaos struct {
 	*trio
+	on    chaosStore
 	ctx   context.Context
 	rng   *rand.Rand
 	book  *chaosBook
@@ -53,13 +45,32 @@ type chaos struct {
 	realm string // whose leader faults are about
 	// filled are the nodes whose disks were full since they were started.
 	filled map[string]bool
-	small  bool // each node has a small disk of its own, which can be filled
 }
 
-// wire is the way of one node to another.
-type wire struct{ log, requests *proxy.Proxy }
+// chaosStore is what keeps the log of a cluster under chaos.
+type chaosStore interface {
+	// open prepares it and says how nodes reach it, before they are started.
+	open(c *chaos)
+	// faults returns what can go wrong.
+	faults() []fault
+	// kept returns what is kept in the end, when no node runs: a copy, or several that must be the same.
+	kept(c *chaos) []keptLog
+}
 
-func (w wire) both(f func(*proxy.Proxy)) { f(w.log); f(w.requests) }
+// keptLog is a copy of the cluster's logs.
+type keptLog struct {
+	at string
+	driver.Driver
+}
+
+// wire is the way of one process to another.
+type wire []*proxy.Proxy
+
+func (w wire) each(f func(*proxy.Proxy)) {
+	for _, p := range w {
+		f(p)
+	}
+}
 
 // TestChaos: three real processes, of which one, two or all are killed, paused, cut off, filled, wiped
 // or led astray by their clocks, again and again, while clients draw and read at every node and send the
@@ -75,14 +86,15 @@ func TestChaos(t *testing.T) {
 		t.Skip("goes on for as long as -chaos says: see make chaos")
 	}
 	seed := *chaosSeed
-	t.Logf("to repeat this: go test ./internal/cli -run 'TestChaos$' -v -chaos %v -chaosseed %d", *chaosFor, seed)
+	t.Logf("to repeat this: go test ./internal/cli -run 'TestChaos$' -v -chaos %v -chaosseed %d -chaosstore %q", *chaosFor, seed, *chaosOn)
 	c := newChaos(t, seed)
 	began := time.Now()
 	var order []fault
+	faults := c.on.faults()
 	for time.Since(began) < *chaosFor && c.round < chaosRounds && !t.Failed() {
 		if len(order) == 0 { // each fault once before any comes again
 			for _, i := range c.rng.Perm(len(faults)) {
-				if f := faults[i]; (*chaosFault == "" || f.name == *chaosFault) && (c.small || !f.fills) {
+				if f := faults[i]; *chaosFault == "" || f.name == *chaosFault {
 					order = append(order, f)
 				}
 			}
@@ -108,9 +120,12 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	t.Cleanup(cancel)
 	c := &chaos{trio: designTrio(t), ctx: ctx, rng: rand.New(rand.NewPCG(seed, 0)), wires: map[[2]string]wire{}, filled: map[string]bool{},
 		book: &chaosBook{results: map[string]*kujiv1.Result{}, asked: map[string]chaosPlace{}, more: make(chan struct{})}}
-	c.program = jumpingKuji
-	c.connect()
-	c.small = c.mount()
+	on, known := map[string]chaosStore{"": &nodesStore{}, "nats": &natsStore{}, "postgres": &postgresStore{}}[*chaosOn]
+	if !known {
+		t.Fatalf("-chaosstore %q: want nats or postgres", *chaosOn)
+	}
+	c.program, c.on = jumpingKuji, on
+	c.on.open(c)
 	for _, name := range c.flags.Names() {
 		c.start(name)
 	}
@@ -124,65 +139,6 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		}
 	}
 	return c
-}
-
-// connect puts proxies between the nodes. What a node knows as its own address leads nowhere, so that
-// no node learns from another how to get around them.
-func (c *chaos) connect() {
-	c.t.Helper()
-	listen := func(at, target string) *proxy.Proxy {
-		p, err := proxy.Listen(at, target)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		c.t.Cleanup(func() { p.Close() })
-		return p
-	}
-	for i, from := range c.flags.Names() {
-		peers := []string{fmt.Sprintf("%s=127.0.0.1:%d", from, 1+2*i)}
-		for _, to := range c.flags.Names() {
-			if from != to {
-				at, real := cluster.Peer{Host: "127.0.0.1", Port: c.port()}, c.flags.Peers[to]
-				w := wire{listen(at.Log(), real.Log()), listen(at.Requests(), real.Requests())}
-				c.wires[[2]string{from, to}] = w
-				peers = append(peers, to+"="+w.log.Addr())
-			}
-		}
-		c.sees[from] = strings.Join(peers, ",")
-		c.more[from] = []string{"--peer-listen", c.flags.Peers[from].Log()}
-	}
-}
-
-// smallDisk is how much a node's disk holds, in bytes.
-const smallDisk = 192 << 20
-
-// mount gives each node a disk of its own, in memory, and reports whether that could be done.
-func (c *chaos) mount() bool {
-	c.t.Helper()
-	if os.Geteuid() != 0 {
-		c.t.Log("disks are not filled: mounting one for each node needs root")
-		return false
-	}
-	for _, name := range c.flags.Names() {
-		dir := filepath.Join(c.dir, name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			c.t.Fatal(err)
-		}
-		out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d,mode=700", smallDisk), "kuji-chaos", dir).CombinedOutput()
-		if err != nil {
-			c.t.Logf("disks are not filled: none can be mounted here: %s", out)
-			return false
-		}
-		c.t.Cleanup(func() {
-			for name := range c.running {
-				c.kill(name)
-			}
-			if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-				c.t.Errorf("%v: %s", err, out)
-			}
-		})
-	}
-	return true
 }
 
 // play lets clients loose, lets a fault happen, and checks what the clients saw.
@@ -267,27 +223,11 @@ func (c *chaos) some() (leader string, followers []string) {
 	return leader, followers
 }
 
-// hold holds all that one node sends another, on the connections of both.
-func (c *chaos) hold(from, to string) {
-	c.wires[[2]string{from, to}].both(func(p *proxy.Proxy) { p.Hold(proxy.ToServer) })
-	c.wires[[2]string{to, from}].both(func(p *proxy.Proxy) { p.Hold(proxy.ToClient) })
-}
-
-// apart holds what two nodes send each other.
-func (c *chaos) apart(a, b string) { c.hold(a, b); c.hold(b, a) }
-
-// refuse cuts all connections of two nodes, and lets no new ones come up.
-func (c *chaos) refuse(a, b string) {
-	for _, w := range []wire{c.wires[[2]string{a, b}], c.wires[[2]string{b, a}]} {
-		w.both(func(p *proxy.Proxy) { p.Refuse(true); p.Cut() })
-	}
-}
-
 // heal lets everything pass at once. What was held arrives late, or never.
 func (c *chaos) heal() {
 	lost := c.rng.IntN(2) == 0
 	for _, w := range c.wires {
-		w.both(func(p *proxy.Proxy) {
+		w.each(func(p *proxy.Proxy) {
 			if lost {
 				p.Cut()
 			}
@@ -303,11 +243,11 @@ func (c *chaos) heal() {
 // fault is something that goes wrong, and is over when strike returns. Connections heal afterwards.
 type fault struct {
 	name   string
-	fills  bool // disks
 	strike func(c *chaos)
 }
 
-var faults = []fault{
+// commonFaults are what goes wrong with nodes, whatever keeps the log.
+var commonFaults = []fault{
 	{name: "kill-leader", strike: func(c *chaos) {
 		leader, _ := c.some()
 		c.kill(leader)
@@ -345,51 +285,11 @@ var faults = []fault{
 			c.signal(name, syscall.SIGCONT)
 		}
 	}},
-	{name: "cut-off-leader", strike: func(c *chaos) {
-		leader, followers := c.some()
-		for _, f := range followers {
-			c.apart(leader, f)
-		}
-		c.flows()
-	}},
-	{name: "cut-off-follower", strike: func(c *chaos) {
-		leader, followers := c.some()
-		c.refuse(followers[0], leader)
-		c.refuse(followers[0], followers[1])
-		c.flows()
-		c.lasts()
-	}},
-	{name: "cut-off-all", strike: func(c *chaos) {
-		leader, followers := c.some()
-		c.apart(leader, followers[0])
-		c.apart(leader, followers[1])
-		c.apart(followers[0], followers[1])
-		c.lasts()
-	}},
-	{name: "deaf-leader", strike: func(c *chaos) {
-		leader, followers := c.some()
-		for _, f := range followers {
-			c.hold(f, leader)
-		}
-		c.lasts()
-	}},
-	{name: "mute-leader", strike: func(c *chaos) {
-		leader, followers := c.some()
-		for _, f := range followers {
-			c.hold(leader, f)
-		}
-		c.lasts()
-	}},
-	{name: "half-cut", strike: func(c *chaos) { // two nodes do not see each other, and both see the third
-		leader, followers := c.some()
-		c.apart(leader, followers[0])
-		c.lasts()
-	}},
 	{name: "slow", strike: func(c *chaos) {
 		leader, _ := c.some()
 		for _, w := range c.wires {
 			late := time.Duration(c.rng.Int64N(int64(50 * time.Millisecond)))
-			w.both(func(p *proxy.Proxy) { p.Delay(proxy.ToServer, late); p.Delay(proxy.ToClient, late) })
+			w.each(func(p *proxy.Proxy) { p.Delay(proxy.ToServer, late); p.Delay(proxy.ToClient, late) })
 		}
 		c.flows()
 		c.kill(leader)
@@ -407,29 +307,6 @@ var faults = []fault{
 			c.flows()
 			c.start(leader)
 		}
-	}},
-	{name: "full-leader", fills: true, strike: func(c *chaos) {
-		leader, _ := c.some()
-		c.fill(leader)
-		c.ends(leader)
-		c.flows()
-		c.drain(leader)
-	}},
-	{name: "full-follower", fills: true, strike: func(c *chaos) {
-		_, followers := c.some()
-		c.fill(followers[0])
-		c.ends(followers[0])
-		c.flows()
-		c.drain(followers[0])
-	}},
-	{name: "full-majority", fills: true, strike: func(c *chaos) {
-		leader, followers := c.some()
-		full := [][]string{{leader, followers[0]}, followers}[c.rng.IntN(2)]
-		for _, name := range full {
-			c.fill(name)
-		}
-		c.lasts()
-		c.drain(full...)
 	}},
 	{name: "wipe", strike: func(c *chaos) {
 		leader, followers := c.some()
@@ -461,45 +338,6 @@ func (c *chaos) settledBut(gone string) {
 		}
 		if c.ctx.Err() != nil {
 			c.t.Fatal("the other nodes did not catch up")
-		}
-	}
-}
-
-// fill leaves no room on a node's disk.
-func (c *chaos) fill(name string) {
-	c.t.Helper()
-	f, err := os.Create(filepath.Join(c.dir, name, "ballast"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer f.Close()
-	c.filled[name] = true
-	for size := 1 << 20; size > 0; size /= 2 {
-		for err = nil; err == nil; {
-			_, err = f.Write(make([]byte, size))
-		}
-		if !errors.Is(err, syscall.ENOSPC) {
-			c.t.Fatal(err)
-		}
-	}
-}
-
-// ends waits until a node has ended by itself.
-func (c *chaos) ends(name string) {
-	c.t.Helper()
-	select {
-	case <-c.running[name].ended:
-	case <-time.After(clusterPatience):
-		c.t.Fatalf("node %s goes on with a full disk", name)
-	}
-}
-
-// drain makes room again on the disks of nodes.
-func (c *chaos) drain(full ...string) {
-	c.t.Helper()
-	for _, name := range full {
-		if err := os.Remove(filepath.Join(c.dir, name, "ballast")); err != nil {
-			c.t.Fatal(err)
 		}
 	}
 }
@@ -587,20 +425,27 @@ func (c *chaos) jump(name string, d time.Duration) {
 	}
 }
 
-// verifyChaos runs the verifier over what each node has stored.
+// passTo starts a proxy to a server, for as long as the test takes.
+func (c *chaos) passTo(target string) *proxy.Proxy {
+	c.t.Helper()
+	return c.passAt("127.0.0.1:0", target)
+}
+
+// passAt is passTo at an address.
+func (c *chaos) passAt(address, target string) *proxy.Proxy {
+	c.t.Helper()
+	p, err := proxy.Listen(address, target)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// verifyChaos runs the verifier over what is kept.
 func (c *chaos) verifyChaos() {
 	c.t.Helper()
-	var servers []*embedded.Server
-	for _, name := range c.flags.Names() {
-		f := c.flags
-		f.Node = name
-		s, err := f.StartNATS(filepath.Join(c.dir, name), slog.New(slog.NewTextHandler(io.Discard, nil)))
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		defer s.Close()
-		servers = append(servers, s)
-	}
+	kept := c.on.kept(c)
 	for realm, name := range chaosRealms {
 		draws := uint64(0)
 		for id, r := range c.book.results {
@@ -608,44 +453,29 @@ func (c *chaos) verifyChaos() {
 				draws++
 			}
 		}
-		c.verifyRealm(name, draws, servers)
+		c.verifyRealm(name, draws, kept)
 	}
 }
 
-// verifyRealm runs the verifier over one realm as each node has it.
-func (c *chaos) verifyRealm(realm string, draws uint64, servers []*embedded.Server) {
+// verifyRealm runs the verifier over one realm in each copy.
+func (c *chaos) verifyRealm(realm string, draws uint64, kept []keptLog) {
 	c.t.Helper()
 	var first verify.Report
 	key, _ := c.flags.Seals()
-	for i, s := range servers {
-		if err := s.Ready(c.ctx); err != nil {
-			c.t.Fatal(err)
-		}
-		o := jetstream.Options{Cluster: "shop", Patience: clusterPatience}
-		o.Connect = append(o.Connect, s.Connect())
-		d, err := jetstream.Connect(c.ctx, o)
+	for i, copied := range kept {
+		report, err := verify.Driver(copied.Driver, realm, verify.Options{Keys: [][32]byte{key}})
 		if err != nil {
-			c.t.Fatal(err)
-		}
-		defer d.Close()
-		conn, err := nats.Connect("", s.Connect())
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		defer conn.Close()
-		report, err := verify.Driver(&replica{d, c, c.flags.Names()[i], conn}, realm, verify.Options{Keys: [][32]byte{key}})
-		if err != nil {
-			c.t.Fatalf("realm %s at node %s: %v", realm, c.flags.Names()[i], err)
+			c.t.Fatalf("realm %s at %s: %v", realm, copied.at, err)
 		}
 		if i == 0 {
 			first = report
 		}
 		if report.StateHash != first.StateHash || report.ChainHash != first.ChainHash || report.Position != first.Position {
-			c.t.Errorf("realm %s: node %s has state %x at %d, and node %s %x at %d", realm, c.flags.Names()[i], report.StateHash, report.Position,
-				c.flags.Names()[0], first.StateHash, first.Position)
+			c.t.Errorf("realm %s: %s has state %x at %d, and %s %x at %d", realm, copied.at, report.StateHash, report.Position,
+				kept[0].at, first.StateHash, first.Position)
 		}
 		if report.Draws != draws {
-			c.t.Errorf("the log of realm %s at node %s has %d draws, want %d", realm, c.flags.Names()[i], report.Draws, draws)
+			c.t.Errorf("the log of realm %s at %s has %d draws, want %d", realm, copied.at, report.Draws, draws)
 		}
 		for i, e := range report.Epochs {
 			if !e.Revealed && (e.Lost || i < len(report.Epochs)-1) {
@@ -654,65 +484,4 @@ func (c *chaos) verifyRealm(realm string, draws uint64, servers []*embedded.Serv
 		}
 	}
 	c.t.Logf("realm %s: %d entries, %d of them void, %d epochs, %d snapshots, state %x", realm, first.Position+first.Void, first.Void, len(first.Epochs), first.Snapshots, first.StateHash[:4])
-}
-
-// replica is a driver that reads a log as one node has it on its own disk: that node is made the leader
-// of the log's stream, and asked for one message after the other.
-type replica struct {
-	driver.Driver
-	c    *chaos
-	node string
-	conn *nats.Conn
-}
-
-// Open implements [driver.Driver].
-func (r *replica) Open(ctx context.Context, name string, o driver.Options) (driver.Realm, error) {
-	realm, err := r.Driver.Open(ctx, name, o)
-	if err != nil {
-		return nil, err
-	}
-	js, err := natsjs.New(r.conn)
-	if err != nil {
-		return nil, errors.Join(err, realm.Close())
-	}
-	log := "KUJI_shop_LOG_" + name
-	for {
-		once, cancel := context.WithTimeout(r.c.ctx, 2*time.Second)
-		stream, err := js.Stream(once, log)
-		if err == nil && stream.CachedInfo().Cluster.Leader == r.node {
-			cancel()
-			return &replicaRealm{realm, r, stream}, nil
-		}
-		_, err = r.conn.RequestWithContext(once, "$JS.API.STREAM.LEADER.STEPDOWN."+log, fmt.Appendf(nil, `{"placement": {"preferred": %q}}`, r.node))
-		cancel()
-		if r.c.ctx.Err() != nil {
-			return nil, errors.Join(fmt.Errorf("%s does not lead its log: %w", r.node, err), realm.Close())
-		}
-		step.Pause(r.c.ctx, 100*time.Millisecond)
-	}
-}
-
-type replicaRealm struct {
-	driver.Realm
-	*replica
-	stream natsjs.Stream
-}
-
-// Read implements [driver.Log].
-func (r *replicaRealm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
-	return func(yield func(driver.Entry, error) bool) {
-		for at := after + 1; at <= through; at++ {
-			msg, err := r.stream.GetMsg(ctx, uint64(at))
-			if err != nil {
-				yield(driver.Entry{}, fmt.Errorf("entry %d of %s: %w", at, r.node, err))
-				return
-			}
-			if !yield(driver.Entry{Cursor: at, Data: msg.Data}, nil) {
-				return
-			}
-		}
-		if info, err := r.stream.Info(ctx); err != nil || info.Cluster.Leader != r.node {
-			yield(driver.Entry{}, fmt.Errorf("%s no longer leads its log, %w", r.node, err))
-		}
-	}
 }

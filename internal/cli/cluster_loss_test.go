@@ -59,8 +59,12 @@ func TestLossIsNeverServed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	newest := uint64(0)
 	for i := range 10 {
-		draw(fmt.Sprint("lost-", i))
+		newest = draw(fmt.Sprint("lost-", i)).GetReceipt().GetPosition()
+	}
+	for c.peers.Ask(ctx, "n3").Positions[server.DefaultRealm] < newest { // it may follow
+		moment()
 	}
 	for _, name := range c.flags.Names() {
 		_ = c.running[name].Kill()

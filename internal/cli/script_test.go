@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	// Most of the time, tests of clusters wait for an election. So more of them run at a time than there
 	// are processors; -parallel still decides.
 	_ = flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0))))
-	testscript.Main(suite{m}, map[string]func(){"kuji": func() { os.Exit(Main(time.Now)) }, jumpingKuji: mainJumping})
+	testscript.Main(suite{m}, map[string]func(){"kuji": func() { os.Exit(Main(time.Now)) }, jumpingKuji: mainJumping, natsServer: mainNATS})
 }
 
 // suite stops in the end what tests share.

@@ -134,7 +134,7 @@ func (n *Node) join(ctx context.Context) (err error) {
 	n.publish()
 	n.mu.Unlock()
 	if told, ok := d.(driver.Nudged); ok {
-		n.work.Go(func() { n.nudge(living, told) })
+		n.work.Go(func() { recall{&n.seating}.nudge(living, told) })
 	}
 	n.sit(ctx, d)
 	unwatch()

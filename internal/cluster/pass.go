@@ -57,11 +57,11 @@ func (n *Node) servePeer(w http.ResponseWriter, r *http.Request) {
 	case logPath:
 		n.serveLog(w, r)
 	case markPath:
-		n.serveMark(w, r)
+		recall{&n.seating}.serveMark(w, r)
 	case acceptPath:
-		n.serveAccept(w, r)
+		recall{&n.seating}.serveAccept(w, r)
 	case grownPath:
-		n.serveGrown(w, r)
+		recall{&n.seating}.serveGrown(w, r)
 	default:
 		n.serve(w, r, true)
 	}

@@ -156,7 +156,7 @@ func (n *seating) tend() {
 }
 
 func (n *seating) damaged(realm string, err error) {
-	n.spread(realm, err)
+	recall{n}.spread(realm, err)
 	n.log.Error("cluster: a realm is damaged: this node follows it no more, and does not lead it", "node", n.conf.Node, "realm", realm, "error", err)
 }
 
@@ -202,7 +202,7 @@ func (n *seating) act(d election.Do) (*kuji.Realm, error) {
 	case election.Lead:
 		n.here.taking <- struct{}{}
 		defer func() { <-n.here.taking }()
-		n.consult(n.here.ctx, d.Realm)
+		recall{n}.consult(n.here.ctx, d.Realm)
 		return n.here.server.Lead(n.here.ctx, d.Realm)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)

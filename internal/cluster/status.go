@@ -304,7 +304,7 @@ func (n *Node) describe() Status {
 		promise := p.Promise()
 		out.Survives, out.Promise = promise.Survives.String(), promise.Why
 	}
-	out.Losses = n.losses()
+	out.Losses = recall{&n.seating}.losses()
 	var damaged []string
 	for _, s := range n.core.Seats() {
 		switch s.State {

@@ -87,7 +87,7 @@ func parseNATS(scheme, text string) (o jetstream.Options, err error) {
 		case name == "replicas" && slices.Contains([]string{"1", "3", "5"}, values[0]):
 			o.Replicas = int(values[0][0] - '0')
 		default:
-			return o, fmt.Errorf("parameter %s=%s: expected creds=FILE, ca=FILE or replicas=1, 3 or 5", name, values[0])
+			return o, fmt.Errorf("parameter %s: expected creds=FILE, ca=FILE or replicas=1, 3 or 5", name)
 		}
 	}
 	user, list := "", hosts

@@ -34,6 +34,9 @@ const (
 	maxTold = 256 << 10
 )
 
+// recall is what a node has to do with what it and others remember of logs.
+type recall struct{ *seating }
+
 // Loss is what a realm's log has lost, as one node knows it.
 type Loss struct {
 	Realm string `json:"realm"`
@@ -64,7 +67,7 @@ func (l *Loss) Confirm() string {
 }
 
 // losses returns what the logs of realms have lost, as this node knows it. The caller holds mu.
-func (n *seating) losses() (all []Loss) {
+func (n recall) losses() (all []Loss) {
 	for _, s := range n.core.Seats() {
 		if cut, ok := errors.AsType[*driver.CutError](s.Why); ok && s.State == election.Broken {
 			all = append(all, lossOf(n.conf.Node, cut))
@@ -75,7 +78,7 @@ func (n *seating) losses() (all []Loss) {
 
 // consult learns what other nodes remember of a realm's log before this one leads it. A node that does not
 // answer in time is not heard.
-func (n *seating) consult(ctx context.Context, realm string) {
+func (n recall) consult(ctx context.Context, realm string) {
 	w, ok := n.here.log.(driver.Witness)
 	if !ok {
 		return
@@ -103,7 +106,7 @@ func (n *seating) consult(ctx context.Context, realm string) {
 }
 
 // spread tells the other nodes of a log that falls short of what this one remembers: they might lead it.
-func (n *seating) spread(realm string, err error) {
+func (n recall) spread(realm string, err error) {
 	cut, ok := errors.AsType[*driver.CutError](err)
 	if !ok {
 		return
@@ -127,7 +130,7 @@ func (n *seating) spread(realm string, err error) {
 }
 
 // serveMark answers a node that asks what this one remembers of a log, or tells what it does itself.
-func (n *seating) serveMark(rw http.ResponseWriter, r *http.Request) {
+func (n recall) serveMark(rw http.ResponseWriter, r *http.Request) {
 	n.mu.Lock()
 	w, ok := n.here.log.(driver.Witness)
 	n.mu.Unlock()
@@ -150,7 +153,7 @@ func (n *seating) serveMark(rw http.ResponseWriter, r *http.Request) {
 }
 
 // examine closes a realm whose log falls short of what is remembered. Opened again, it says so.
-func (n *seating) examine(realm string, w driver.Witness) {
+func (n recall) examine(realm string, w driver.Witness) {
 	ctx, cancel := context.WithTimeout(n.here.ctx, closeTimeout)
 	defer cancel()
 	cut, err := w.Cut(ctx, realm)
@@ -165,7 +168,7 @@ func (n *seating) examine(realm string, w driver.Witness) {
 }
 
 // serveAccept gives up what a log has lost, if this node is the one that remembers, and opens the realm again.
-func (n *seating) serveAccept(rw http.ResponseWriter, r *http.Request) {
+func (n recall) serveAccept(rw http.ResponseWriter, r *http.Request) {
 	var l Loss
 	err := json.NewDecoder(io.LimitReader(r.Body, maxTold)).Decode(&l)
 	if err == nil && r.Method != http.MethodPost {
@@ -180,7 +183,7 @@ func (n *seating) serveAccept(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (n *seating) accept(ctx context.Context, l Loss) error {
+func (n recall) accept(ctx context.Context, l Loss) error {
 	n.mu.Lock()
 	w, ok := n.here.log.(driver.Witness)
 	srv, lost := n.here.server, n.losses()
@@ -224,7 +227,7 @@ type grown struct {
 const nudgeEvery = 10 * time.Millisecond
 
 // nudge tells the other nodes what is appended here, until ctx ends.
-func (n *seating) nudge(ctx context.Context, d driver.Nudged) {
+func (n recall) nudge(ctx context.Context, d driver.Nudged) {
 	g := grown{at: map[string]driver.Cursor{}, wake: make(chan struct{}, 1)}
 	d.OnAppend(func(realm string, at driver.Cursor) {
 		g.mu.Lock()
@@ -251,7 +254,7 @@ func (n *seating) nudge(ctx context.Context, d driver.Nudged) {
 }
 
 // tell tells the other nodes what was appended. One that does not hear of it asks the log.
-func (n *seating) tell(ctx context.Context, at map[string]driver.Cursor) {
+func (n recall) tell(ctx context.Context, at map[string]driver.Cursor) {
 	body, err := json.Marshal(at)
 	if err != nil {
 		panic(err) // names and numbers
@@ -273,7 +276,7 @@ func (n *seating) tell(ctx context.Context, at map[string]driver.Cursor) {
 }
 
 // serveGrown hears what another node has appended.
-func (n *seating) serveGrown(rw http.ResponseWriter, r *http.Request) {
+func (n recall) serveGrown(rw http.ResponseWriter, r *http.Request) {
 	n.mu.Lock()
 	d, ok := n.here.log.(driver.Nudged)
 	n.mu.Unlock()

@@ -444,3 +444,33 @@ func TestDrained(t *testing.T) {
 		t.Error("a node that has left is on the board")
 	}
 }
+
+// TestPatience: the others wait for a silent node for as long as its post asks, and read there where it is.
+func TestPatience(t *testing.T) {
+	for _, ttl := range []time.Duration{0, time.Second, TTL, 4 * TTL} {
+		tb := newTable(1, "n2")
+		n1 := &sitter{Node: New(Config{Node: "n1", Life: "1", Nodes: 0, Level: level, Default: "r0", Address: "10.0.0.1:6223", TTL: ttl})}
+		n1.Find("r0")
+		tb.sitters["n2"].Stop() // so that n1 leads
+		tb.sitters["n1"] = n1
+		tb.tend(n1)
+		tb.run(3 * TTL)
+		if leader := tb.leader("r0"); leader != "n1" {
+			t.Fatalf("%q leads", leader)
+		}
+		if at := ReadBoard(tb.data).Nodes["n1"].Address; at != "10.0.0.1:6223" {
+			t.Errorf("its post says that it is at %q", at)
+		}
+		n1.dead = true
+		tb.start("n2") // it has not seen how long n1 has been silent
+		silent := max(ttl, TTL)
+		tb.run(silent - RenewEvery)
+		if leader := tb.leader("r0"); leader != "" {
+			t.Errorf("%q leads before %v are over", leader, silent)
+		}
+		tb.run(standIn + 2*RenewEvery)
+		if leader := tb.leader("r0"); leader != "n2" {
+			t.Errorf("after %v of silence %q leads, want n2", silent, leader)
+		}
+	}
+}

@@ -97,6 +97,9 @@ func reset(c net.Conn) {
 	c.Close()
 }
 
+// Target passes connections that come from now on to another server.
+func (p *Proxy) Target(target string) { p.change(func() { p.target = target }) }
+
 // Refuse closes every connection that comes, or lets them through again. Those there are stay.
 func (p *Proxy) Refuse(refuse bool) { p.change(func() { p.refuse = refuse }) }
 

@@ -159,6 +159,24 @@ func TestRefuses(t *testing.T) {
 	receive(t, after, "hello")
 }
 
+// Connections that there are stay where they are when the server moves.
+func TestTarget(t *testing.T) {
+	p, first := start(t)
+	before := dial(t, p)
+	send(t, before, "one..")
+	receive(t, before, "one..")
+	address, second := echo(t)
+	p.Target(address)
+	after := dial(t, p)
+	send(t, after, "two..")
+	receive(t, after, "two..")
+	send(t, before, "three")
+	receive(t, before, "three")
+	if a, b, c := <-first, <-second, <-first; a != "one.." || b != "two.." || c != "three" {
+		t.Errorf("the first server got %q and %q, the second one %q", a, c, b)
+	}
+}
+
 func TestDelays(t *testing.T) {
 	p, _ := start(t)
 	c := dial(t, p)
