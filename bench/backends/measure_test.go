@@ -31,7 +31,7 @@ func (r *run) load(ctx context.Context, b backend) error {
 		return err
 	}
 	defer func() { _ = s.close() }()
-	for _, shape := range []string{"stream", "grpc", "json"} {
+	for _, shape := range []string{"stream", "http", "grpc", "json"} {
 		res, err := r.shape(ctx, s, shape)
 		if err != nil {
 			return fmt.Errorf("%s: shape %s: %w", b.name, shape, err)
@@ -42,6 +42,9 @@ func (r *run) load(ctx context.Context, b backend) error {
 			r.book(b, batchedBytes, res.WrittenPerDraw)
 			r.book(b, batchedCPU, res.CPUPerDraw)
 		case "grpc":
+			r.book(b, grpc, res.DrawsPerSecond)
+			r.book(b, grpc50, res.P50)
+		case "http":
 			r.book(b, single, res.DrawsPerSecond)
 			r.book(b, single50, res.P50)
 			r.book(b, single99, res.P99)
