@@ -31,6 +31,9 @@ func (r *run) load(ctx context.Context, b backend) error {
 		return err
 	}
 	defer func() { _ = s.close() }()
+	if err := r.rest(ctx, b); err != nil {
+		return err
+	}
 	for _, shape := range []string{"stream", "http", "grpc", "json"} {
 		res, err := r.shape(ctx, s, shape)
 		if err != nil {
@@ -54,6 +57,25 @@ func (r *run) load(ctx context.Context, b backend) error {
 			r.book(b, alone50, res.P50)
 		}
 	}
+	return nil
+}
+
+// rest measures what servers use while nobody asks anything.
+func (r *run) rest(ctx context.Context, b backend) error {
+	before, err := used()
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, 2*r.o.duration); err != nil {
+		return err
+	}
+	after, err := used()
+	if err != nil {
+		return err
+	}
+	second := 2 * r.o.duration.Seconds()
+	r.book(b, restCPU, 100*(after.CPU-before.CPU).Seconds()/second)
+	r.book(b, restBytes, float64(after.Written-before.Written)/1000/second)
 	return nil
 }
 

@@ -32,10 +32,12 @@ var (
 	batchedCPU   = &measure{"processor time of all servers per draw, batches, µs", 1, nil}
 	singleCPU    = &measure{"processor time of all servers per draw, single JSON calls, µs", 0, nil}
 	singleBytes  = &measure{"bytes written per draw, single JSON calls", 0, nil}
+	restCPU      = &measure{"at rest, one realm: processor, % of a core", 1, nil}
+	restBytes    = &measure{"at rest: written, KB/s", 0, nil}
 	back         = &measure{"writes back after kill -9 of the leader, s", 2, map[string]string{"postgres": "4"}}
 	recovered    = &measure{"", 2, nil} // named after the number of events
 
-	rows = []*measure{batched, single, single50, single99, grpc, grpc50, alone50, batchedBytes, singleBytes, batchedCPU, singleCPU, back, recovered}
+	rows = []*measure{batched, single, single50, single99, grpc, grpc50, alone50, batchedBytes, singleBytes, batchedCPU, singleCPU, restCPU, restBytes, back, recovered}
 )
 
 // book notes a measurement.
