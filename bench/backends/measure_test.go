@@ -31,7 +31,10 @@ func (r *run) load(ctx context.Context, b backend) error {
 		return err
 	}
 	defer func() { _ = s.close() }()
-	for _, shape := range []string{"stream", "grpc", "json"} {
+	if err := r.rest(ctx, b); err != nil {
+		return err
+	}
+	for _, shape := range []string{"stream", "http", "grpc", "json"} {
 		res, err := r.shape(ctx, s, shape)
 		if err != nil {
 			return fmt.Errorf("%s: shape %s: %w", b.name, shape, err)
@@ -42,6 +45,9 @@ func (r *run) load(ctx context.Context, b backend) error {
 			r.book(b, batchedBytes, res.WrittenPerDraw)
 			r.book(b, batchedCPU, res.CPUPerDraw)
 		case "grpc":
+			r.book(b, grpc, res.DrawsPerSecond)
+			r.book(b, grpc50, res.P50)
+		case "http":
 			r.book(b, single, res.DrawsPerSecond)
 			r.book(b, single50, res.P50)
 			r.book(b, single99, res.P99)
@@ -51,6 +57,25 @@ func (r *run) load(ctx context.Context, b backend) error {
 			r.book(b, alone50, res.P50)
 		}
 	}
+	return nil
+}
+
+// rest measures what servers use while nobody asks anything.
+func (r *run) rest(ctx context.Context, b backend) error {
+	before, err := used()
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, 2*r.o.duration); err != nil {
+		return err
+	}
+	after, err := used()
+	if err != nil {
+		return err
+	}
+	second := 2 * r.o.duration.Seconds()
+	r.book(b, restCPU, 100*(after.CPU-before.CPU).Seconds()/second)
+	r.book(b, restBytes, float64(after.Written-before.Written)/1000/second)
 	return nil
 }
 

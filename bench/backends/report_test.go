@@ -22,18 +22,22 @@ type measure struct {
 // The rows of the table.
 var (
 	batched      = &measure{"draws a second, batches of 1,000 on 4 streams", 0, map[string]string{"postgres": "250,000", "postgres-sync": "150,000"}}
-	single       = &measure{"draws a second, single calls on 64 connections", 0, map[string]string{"postgres": "6,000", "postgres-sync": "4,000"}}
+	single       = &measure{"draws a second, single JSON calls on 64 connections", 0, map[string]string{"postgres": "6,000", "postgres-sync": "4,000"}}
 	single50     = &measure{"the same: p50, ms", 2, map[string]string{"nats": "1.3 × disk"}}
 	single99     = &measure{"the same: p99, ms", 2, nil}
-	alone50      = &measure{"single calls on one connection: p50, ms", 2, nil}
+	grpc         = &measure{"draws a second, single gRPC calls on 64 connections", 0, nil}
+	grpc50       = &measure{"the same: p50, ms", 2, nil}
+	alone50      = &measure{"single JSON calls on one connection: p50, ms", 2, nil}
 	batchedBytes = &measure{"bytes written per draw, batches", 0, nil}
 	batchedCPU   = &measure{"processor time of all servers per draw, batches, µs", 1, nil}
-	singleCPU    = &measure{"processor time of all servers per draw, single calls, µs", 0, nil}
-	singleBytes  = &measure{"bytes written per draw, single calls", 0, nil}
+	singleCPU    = &measure{"processor time of all servers per draw, single JSON calls, µs", 0, nil}
+	singleBytes  = &measure{"bytes written per draw, single JSON calls", 0, nil}
+	restCPU      = &measure{"at rest, one realm: processor, % of a core", 1, nil}
+	restBytes    = &measure{"at rest: written, KB/s", 0, nil}
 	back         = &measure{"writes back after kill -9 of the leader, s", 2, map[string]string{"postgres": "4"}}
 	recovered    = &measure{"", 2, nil} // named after the number of events
 
-	rows = []*measure{batched, single, single50, single99, alone50, batchedBytes, singleBytes, batchedCPU, singleCPU, back, recovered}
+	rows = []*measure{batched, single, single50, single99, grpc, grpc50, alone50, batchedBytes, singleBytes, batchedCPU, singleCPU, restCPU, restBytes, back, recovered}
 )
 
 // book notes a measurement.
