@@ -1,0 +1,243 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/postgres"
+	"github.com/kuji-dev/kuji/internal/pgtest"
+	"github.com/kuji-dev/kuji/internal/proxy"
+)
+
+var faults = flag.Int("faults", 3, "how often a fault comes in each test of faults")
+
+// load is a writer that behaves as a ledger does, and a follower, each on a realm of its own. It keeps
+// what was acknowledged and what was yielded: the entry at cursor c is number c-1 of either.
+type load struct {
+	testing.TB
+	ctx  context.Context // ends only if something hangs, or the test ends
+	stop chan struct{}   // closed when the writer writes no more
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	written []string
+	yielded []string
+	ended   bool          // the writer has ended
+	errs    []error       // of appends that were refused because the disk was full
+	err     error         // what ended the writer or the follower too early
+	moved   chan struct{} // closed when something above changes
+}
+
+// run starts a load on an empty realm.
+func run(t testing.TB, write, read driver.Realm) *load {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	l := &load{TB: t, ctx: ctx, stop: make(chan struct{}), moved: make(chan struct{})}
+	t.Cleanup(func() { cancel(); l.wg.Wait() })
+	l.wg.Go(func() { l.write(write) })
+	l.wg.Go(func() { l.follow(read) })
+	return l
+}
+
+// change changes what is known and wakes those who wait for it.
+func (l *load) change(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+	close(l.moved)
+	l.moved = make(chan struct{})
+}
+
+// write sends an entry until there is an answer, and then the next one. After a refusal, nothing was
+// appended, so another entry takes the place.
+func (l *load) write(r driver.Realm) {
+	for n, after := 0, driver.Cursor(0); ; n++ {
+		text := fmt.Sprintf("entry %d after %d %s", n, after, strings.Repeat("x", 200))
+		for again := false; ; again = true {
+			at, err := r.Append(l.ctx, after, []byte(text))
+			if err == nil && at != after+1 {
+				err = fmt.Errorf("the entry after %d was appended at %d", after, at)
+			}
+			if err == nil {
+				l.change(func() { l.written = append(l.written, text) })
+				after = at
+				break
+			}
+			if full := errors.Is(err, driver.ErrFull); full {
+				l.change(func() { l.errs = append(l.errs, err) })
+				if !errors.Is(err, driver.ErrUnknown) && !again {
+					break
+				}
+			} else if !errors.Is(err, driver.ErrUnknown) || l.ctx.Err() != nil {
+				l.change(func() { l.err = errors.Join(l.err, fmt.Errorf("writer: %w", err)) })
+				return
+			}
+		}
+		select {
+		case <-l.stop:
+			l.change(func() { l.ended = true })
+			return
+		default:
+		}
+	}
+}
+
+// follow reads on for as long as the test runs.
+func (l *load) follow(r driver.Realm) {
+	last := driver.Cursor(0)
+	for l.ctx.Err() == nil {
+		for e, err := range r.Read(l.ctx, last, 0) {
+			if errors.Is(err, driver.ErrUnavailable) || l.ctx.Err() != nil {
+				break
+			}
+			if err == nil && e.Cursor != last+1 {
+				err = fmt.Errorf("the entry at %d came after the one at %d", e.Cursor, last)
+			}
+			if err != nil {
+				l.change(func() { l.err = errors.Join(l.err, fmt.Errorf("follower: %w", err)) })
+				return
+			}
+			last = e.Cursor
+			l.change(func() { l.yielded = append(l.yielded, string(e.Data)) })
+		}
+	}
+}
+
+// await waits until something is so, which is asked with mu held.
+func (l *load) await(what string, so func() bool) {
+	l.Helper()
+	for {
+		l.mu.Lock()
+		done, err, moved := so(), l.err, l.moved
+		l.mu.Unlock()
+		if err != nil {
+			l.Fatal(err)
+		}
+		if done {
+			return
+		}
+		select {
+		case <-moved:
+		case <-l.ctx.Done():
+			l.Fatalf("%s: it does not happen", what)
+		}
+	}
+}
+
+// more waits until n more entries were acknowledged, and as many yielded.
+func (l *load) more(n int) {
+	l.Helper()
+	l.mu.Lock()
+	written, yielded := len(l.written)+n, len(l.yielded)+n
+	l.mu.Unlock()
+	l.await("more entries", func() bool { return len(l.written) >= written && len(l.yielded) >= yielded })
+}
+
+// end stops the writer, waits until the follower has all, and checks that nothing is lost: a process that
+// knows nothing reads what was acknowledged and yielded, once, in order, and nothing else.
+func (l *load) end(d *postgres.Driver) {
+	l.Helper()
+	close(l.stop)
+	l.await("the follower has all", func() bool { return l.ended && len(l.yielded) >= len(l.written) })
+	got := texts(l.TB, open(l.TB, d))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	same(l.TB, "what was acknowledged", l.written, got)
+	same(l.TB, "what was yielded", l.yielded, got)
+	if again := slices.Compact(slices.Sorted(slices.Values(got))); len(again) != len(got) {
+		l.Errorf("%d of %d entries are there twice", len(got)-len(again), len(got))
+	}
+}
+
+// texts reads a realm to its end, whose cursors have no gaps.
+func texts(t testing.TB, r driver.Realm) (all []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	last, err := r.Last(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range r.Read(ctx, 0, last) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all = append(all, string(e.Data)); int(e.Cursor) != len(all) {
+			t.Fatalf("entry %d of the log stands at %d", len(all), e.Cursor)
+		}
+	}
+	return all
+}
+
+// same checks that a log has what it must have.
+func same(t testing.TB, what string, want, got []string) {
+	t.Helper()
+	for i := range max(len(want), len(got)) {
+		if i >= len(want) || i >= len(got) || want[i] != got[i] {
+			t.Fatalf("%s: %d entries, and the log has %d, which are others from %d on", what, len(want), len(got), i+1)
+		}
+	}
+}
+
+// must ends a test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patient returns a context that ends only if something hangs.
+func patient(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A database that is killed and started again has all that was acknowledged or yielded.
+func TestFaultKill(t *testing.T) {
+	t.Parallel()
+	ctx, s, schema := patient(t), pgtest.Start(t, pgtest.Options{TCP: true}), newSchema()
+	l := run(t, open(t, connect(t, s.URL(), schema)), open(t, connect(t, s.URL(), schema)))
+	for range *faults {
+		l.more(50)
+		must(t, s.Kill())
+		must(t, s.Start(ctx))
+	}
+	l.more(50)
+	l.end(connect(t, s.URL(), schema))
+}
+
+// A connection that is cut in the middle of a commit leaves the entry there or not. The same entry, sent
+// again, is there once.
+func TestFaultCutCommit(t *testing.T) {
+	t.Parallel()
+	s, schema := server(t), newSchema()
+	p, err := proxy.Listen("127.0.0.1:0", s.Address())
+	must(t, err)
+	t.Cleanup(func() { p.Close() })
+	a, b := connect(t, s.URL(p.Addr()), schema), connect(t, s.URL(), schema)
+	a.OnAppend(b.Nudge)
+	l := run(t, open(t, a), open(t, b))
+	for i := range 6 * *faults {
+		l.more(5)
+		way := []proxy.Way{proxy.ToClient, proxy.ToClient, proxy.ToServer}[i%3]
+		select {
+		case <-p.Hold(way): // an answer of the server: what it answers was done
+		case <-l.ctx.Done():
+			t.Fatal("nothing passes the proxy")
+		}
+		p.Cut()
+		p.Release(way)
+	}
+	l.more(5)
+	l.end(connect(t, s.URL(), schema))
+}
