@@ -225,8 +225,9 @@ func (f *follower) settled(ctx context.Context, entries []entry) ([]entry, error
 		err := f.fly(f.course.fences, func(ctx context.Context, c *conn) (driver.Cursor, error) {
 			return driver.Cursor(last.cursor), f.fence(ctx, c, driver.Cursor(last.cursor), last.sum)
 		}, func(*flight) {}).wait(ctx)
-		if errors.Is(err, errGone) {
-			return nil, nil // read again
+		if errors.Is(err, errGone) { // read again: what stands there now need not end elsewhere
+			f.course.look()
+			return nil, nil
 		}
 		if err != nil {
 			pause(ctx, soon)
