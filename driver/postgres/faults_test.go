@@ -241,3 +241,86 @@ func TestFaultCutCommit(t *testing.T) {
 	l.more(5)
 	l.end(connect(t, s.URL(), schema))
 }
+
+// pair is a server and a standby that follows it.
+type pair struct {
+	testing.TB
+	ctx           context.Context
+	first, second *pgtest.Server
+}
+
+func newPair(t testing.TB) *pair {
+	t.Helper()
+	s := pgtest.Start(t, pgtest.Options{TCP: true})
+	return &pair{t, patient(t), s, pgtest.Standby(t, s, "second", pgtest.Options{TCP: true})}
+}
+
+// url has the addresses of both.
+func (p *pair) url() string { return p.first.URL(p.first.Address(), p.second.Address()) }
+
+// failOver kills the server and promotes the standby.
+func (p *pair) failOver() {
+	p.Helper()
+	must(p, p.first.Kill())
+	must(p, p.second.Promote(p.ctx))
+}
+
+// A failover to a synchronous standby loses nothing, and needs nobody: the URL names both servers.
+func TestFaultFailover(t *testing.T) {
+	t.Parallel()
+	p, schema := newPair(t), newSchema()
+	must(t, p.first.SetSync(p.ctx, "second"))
+	l := run(t, open(t, connect(t, p.url(), schema)), open(t, connect(t, p.url(), schema)))
+	l.more(50)
+	p.failOver()
+	l.more(50)
+	l.end(connect(t, p.url(), schema))
+}
+
+// A server that crashes while a commit waits for the standby shows the row after its restart. No reader
+// gets it, as the standby does not have it: after a failover, another entry stands there.
+func TestFaultCrashInWait(t *testing.T) {
+	t.Parallel()
+	p, schema := newPair(t), newSchema()
+	must(t, p.first.SetSync(p.ctx, "second"))
+	w, r := open(t, connect(t, p.url(), schema)), open(t, connect(t, p.url(), schema))
+	fill(t, w, 0, 3)
+	f := follow(p.ctx, r, 0)
+	for range 3 {
+		f.next(t)
+	}
+	must(t, p.second.CatchUp(p.ctx))
+	must(t, p.second.Pause(p.ctx))
+	if _, err := w.Append(p.ctx, 3, []byte("never")); !errors.Is(err, driver.ErrUnknown) {
+		t.Fatalf("append without the standby: error %v, want ErrUnknown", err)
+	}
+	until(t, p.first, "1", waiting)
+	must(t, p.first.Kill())
+	must(t, p.second.Kill())
+	must(t, p.first.Start(p.ctx))
+	until(t, p.first, "4", fmt.Sprintf("SELECT max(cursor) FROM %s.entries", schema))
+	until(t, p.first, "1", waiting+" AND query LIKE '%fences%'") // the reader has seen it
+	if _, err := w.Append(p.ctx, 3, []byte("never")); !errors.Is(err, driver.ErrUnknown) {
+		t.Fatalf("append of an entry that is there without the standby: error %v, want ErrUnknown", err)
+	}
+	short, cancel := context.WithCancel(p.ctx)
+	other := follow(short, open(t, connect(t, p.first.URL(), schema)), 3) // one who begins there
+	until(t, p.first, "2", `SELECT count(DISTINCT client_port) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%fences%'`)
+	cancel()
+	if err := <-other.ended; !errors.Is(err, context.Canceled) {
+		t.Fatalf("a reader that was given up: error %v, want that of its context", err)
+	}
+	must(t, p.first.Kill())
+	must(t, p.second.Start(p.ctx))
+	must(t, p.second.Promote(p.ctx))
+	appendOne(t, open(t, connect(t, p.url(), schema)), 3, "instead")
+	if e := f.next(t); e.Cursor != 4 || string(e.Data) != "instead" {
+		t.Fatalf("the reader got %q at %d, want what was appended in its place", e.Data, e.Cursor)
+	}
+	if len(other.entries) > 0 {
+		t.Fatalf("a reader got %q, which no standby had", (<-other.entries).Data)
+	}
+	if _, err := w.Append(p.ctx, 3, []byte("never")); !errors.Is(err, driver.ErrDeposed) {
+		t.Fatalf("append where another entry stands: error %v, want ErrDeposed", err)
+	}
+}
