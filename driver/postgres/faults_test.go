@@ -324,3 +324,207 @@ func TestFaultCrashInWait(t *testing.T) {
 		t.Fatalf("append where another entry stands: error %v, want ErrDeposed", err)
 	}
 }
+
+// lost is a log that has lost entries 9 to 12 in a failover, and the process that wrote them.
+type lost struct {
+	*pair
+	schema, marks string
+	d             *postgres.Driver // has the realm open since
+	r             driver.Realm
+	last          driver.Cursor // what the cut says is left
+}
+
+// start connects as a process that keeps its marks in a directory; "": none.
+func (l *lost) start(marks string) *postgres.Driver {
+	l.Helper()
+	return connect(l, l.url(), l.schema, func(o *postgres.Options) { o.Marks = marks })
+}
+
+// restart ends the process and starts it again.
+func (l *lost) restart() {
+	l.Helper()
+	must(l, l.d.Close())
+	l.d = l.start(l.marks)
+}
+
+// cut is how the log falls short, in a call's error.
+func (l *lost) cut(what string, err error) *driver.CutError {
+	l.Helper()
+	return isCut(l, what, err, 12, l.last)
+}
+
+// stopped checks that nothing on the realm goes on.
+func (l *lost) stopped() *driver.CutError {
+	l.Helper()
+	got, err := l.d.Cut(l.ctx, "main")
+	must(l, err)
+	l.cut("cut", got)
+	_, err = l.d.Open(l.ctx, "main", driver.Options{})
+	l.cut("open", err)
+	if l.r != nil {
+		_, err = l.r.Append(l.ctx, 12, []byte("x"))
+		l.cut("append", err)
+		for _, after := range []driver.Cursor{0, 8, 12} {
+			e, err := readOne(l, l.r, after)
+			if l.cut(fmt.Sprint("read after ", after), err); e.Cursor != 0 {
+				l.Fatalf("a log that was cut has served %q", e.Data)
+			}
+		}
+		must(l, l.r.Close())
+	}
+	return got
+}
+
+// losses are who notices that entries are lost, in a realm of its own each.
+var losses = []struct {
+	who    string
+	notice func(t testing.TB, l *lost) // returns when the process has noticed
+	others int                         // entries that somebody else has appended in place of those lost
+}{
+	{"an append", writes, 0},
+	{"a begin", func(t testing.TB, l *lost) {
+		l.cut("begin", answer(t, func(ctx context.Context) error {
+			_, err := l.r.Begin(ctx, []byte("x"))
+			return err
+		}))
+	}, 0},
+	{"a reader", func(t testing.TB, l *lost) {
+		e, err := readOne(t, l.r, 12)
+		if l.cut("read", err); e.Cursor != 0 {
+			t.Fatalf("the reader got %q", e.Data)
+		}
+	}, 0},
+	{"a reader from the start", func(t testing.TB, l *lost) {
+		n := 0
+		for e, err := range l.r.Read(patient(t), 0, 0) {
+			if err != nil {
+				l.cut("read", err)
+				break
+			}
+			if n++; e.Cursor > 8 {
+				t.Fatalf("the reader got %q at %d, and only 8 are left", e.Data, e.Cursor)
+			}
+		}
+	}, 0},
+	{"an open", func(t testing.TB, l *lost) {
+		_, err := l.d.Open(patient(t), "main", driver.Options{ReadOnly: true})
+		l.cut("open", err)
+	}, 0},
+	{"a look", func(t testing.TB, l *lost) {
+		cut, err := l.d.Cut(patient(t), "main")
+		must(t, err)
+		l.cut("cut", cut)
+	}, 0},
+	{"the process after a restart", func(t testing.TB, l *lost) {
+		l.r = nil
+		l.restart()
+	}, 0},
+	{"a process that was told", func(t testing.TB, l *lost) {
+		m, ok := l.d.Mark("main")
+		if !ok || m.Cursor != 12 {
+			t.Fatalf("mark %v, %v, want one at 12", m, ok)
+		}
+		must(t, l.d.Close())
+		l.d = l.start("")
+		l.r = open(t, l.d) // it knows nothing yet
+		l.d.Tell("main", m)
+	}, 0},
+	{"an append after others", writes, 6},
+	{"a reader of others", behind, 6},
+	{"a reader of a few others", behind, 2},
+	{"the process after a restart, and others", func(t testing.TB, l *lost) {
+		l.r = nil
+		l.restart()
+	}, 6},
+}
+
+// answer sends an append until there is an answer, and returns that.
+func answer(t testing.TB, send func(context.Context) error) (err error) {
+	ctx := patient(t)
+	for err = driver.ErrUnknown; errors.Is(err, driver.ErrUnknown) && ctx.Err() == nil; {
+		err = send(ctx)
+	}
+	return err
+}
+
+// writes appends after what was the last entry.
+func writes(t testing.TB, l *lost) {
+	l.cut("append", answer(t, func(ctx context.Context) error {
+		_, err := l.r.Append(ctx, 12, []byte("x"))
+		return err
+	}))
+}
+
+// behind reads after what is left. What others have appended there is not served.
+func behind(t testing.TB, l *lost) {
+	e, err := readOne(t, l.r, 8)
+	if l.cut("read", err); e.Cursor != 0 {
+		t.Fatalf("the reader got %q", e.Data)
+	}
+}
+
+// A failover to a standby that was behind loses entries. Whoever remembers them says so, and serves
+// nothing, until the loss is accepted. Who remembers none of them goes on.
+func TestFaultLoss(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	url := p.first.URL()
+	all := make([]*lost, len(losses))
+	old, marks := t.TempDir(), t.TempDir()
+	for i := range all {
+		l := &lost{pair: p, schema: newSchema(), marks: t.TempDir()}
+		l.d = l.start(l.marks)
+		l.r = open(t, l.d)
+		fill(t, l.r, 0, 5)
+		all[i] = l
+	}
+	away := connect(t, url, all[0].schema, func(o *postgres.Options) { o.Marks = old })
+	if e, err := readOne(t, open(t, away), 4); err != nil || e.Cursor != 5 {
+		t.Fatalf("entry %d, %v, want the fifth", e.Cursor, err)
+	}
+	must(t, away.Close())
+	for _, l := range all {
+		fill(t, l.r, 5, 3)
+	}
+	must(t, p.second.CatchUp(p.ctx))
+	must(t, p.second.Pause(p.ctx))
+	for _, l := range all {
+		fill(t, l.r, 8, 4)
+	}
+	gone := connect(t, url, all[0].schema, func(o *postgres.Options) { o.Marks = marks })
+	if e, err := readOne(t, open(t, gone), 11); err != nil || e.Cursor != 12 {
+		t.Fatalf("entry %d, %v, want the twelfth", e.Cursor, err)
+	}
+	must(t, gone.Close())
+	p.failOver()
+
+	for i, c := range losses {
+		t.Run(c.who, func(t *testing.T) {
+			l, at := all[i], *all[i].pair
+			at.TB, l.pair = t, &at
+			end := driver.Cursor(8 + c.others)
+			if l.last = end; end > 12 {
+				l.last = 0 // nobody knows
+			}
+			other := open(t, l.start(""))
+			for i := range c.others {
+				appendOne(t, other, driver.Cursor(8+i), fmt.Sprint("other ", i))
+			}
+			c.notice(t, l)
+			cut := l.stopped()
+			must(t, l.d.AcceptCut(l.ctx, "main", cut))
+			r := open(t, l.d)
+			appendOne(t, r, end, "instead")
+			if e, err := readOne(t, r, end); err != nil || string(e.Data) != "instead" {
+				t.Fatalf("after the loss was accepted, entry %d is %q, %v", e.Cursor, e.Data, err)
+			}
+		})
+	}
+
+	// A process that was away remembers less than is left, or what was given up meanwhile.
+	for _, dir := range []string{old, marks} {
+		if got := texts(t, open(t, connect(t, p.url(), all[0].schema, func(o *postgres.Options) { o.Marks = dir }))); len(got) != 9 || got[8] != "instead" {
+			t.Fatalf("a process that was away finds %d entries, want 9", len(got))
+		}
+	}
+}
