@@ -3,10 +3,14 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +36,7 @@ type load struct {
 	written []string
 	yielded []string
 	ended   bool          // the writer has ended
-	errs    []error       // of appends that were refused because the disk was full
+	refused int           // appends, because the disk was full
 	err     error         // what ended the writer or the follower too early
 	moved   chan struct{} // closed when something above changes
 }
@@ -72,7 +76,7 @@ func (l *load) write(r driver.Realm) {
 				break
 			}
 			if full := errors.Is(err, driver.ErrFull); full {
-				l.change(func() { l.errs = append(l.errs, err) })
+				l.change(func() { l.refused++ })
 				if !errors.Is(err, driver.ErrUnknown) && !again {
 					break
 				}
@@ -299,16 +303,18 @@ func TestFaultCrashInWait(t *testing.T) {
 	must(t, p.second.Kill())
 	must(t, p.first.Start(p.ctx))
 	until(t, p.first, "4", fmt.Sprintf("SELECT max(cursor) FROM %s.entries", schema))
-	until(t, p.first, "1", waiting+" AND query LIKE '%fences%'") // the reader has seen it
-	if _, err := w.Append(p.ctx, 3, []byte("never")); !errors.Is(err, driver.ErrUnknown) {
-		t.Fatalf("append of an entry that is there without the standby: error %v, want ErrUnknown", err)
-	}
+	// Two fences may also wait for each other, and not for the standby.
+	const fencing = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'kuji' AND state = 'active' AND query LIKE '%fences%'`
+	until(t, p.first, "1", fencing) // the reader has seen it
 	short, cancel := context.WithCancel(p.ctx)
 	other := follow(short, open(t, connect(t, p.first.URL(), schema)), 3) // one who begins there
-	until(t, p.first, "2", `SELECT count(DISTINCT client_port) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%fences%'`)
+	until(t, p.first, "2", fencing)
 	cancel()
 	if err := <-other.ended; !errors.Is(err, context.Canceled) {
 		t.Fatalf("a reader that was given up: error %v, want that of its context", err)
+	}
+	if _, err := w.Append(p.ctx, 3, []byte("never")); !errors.Is(err, driver.ErrUnknown) {
+		t.Fatalf("append of an entry that is there without the standby: error %v, want ErrUnknown", err)
 	}
 	must(t, p.first.Kill())
 	must(t, p.second.Start(p.ctx))
@@ -523,8 +529,125 @@ func TestFaultLoss(t *testing.T) {
 
 	// A process that was away remembers less than is left, or what was given up meanwhile.
 	for _, dir := range []string{old, marks} {
-		if got := texts(t, open(t, connect(t, p.url(), all[0].schema, func(o *postgres.Options) { o.Marks = dir }))); len(got) != 9 || got[8] != "instead" {
+		d := connect(t, p.url(), all[0].schema, func(o *postgres.Options) { o.Marks = dir })
+		if got := texts(t, open(t, d)); len(got) != 9 || got[8] != "instead" {
 			t.Fatalf("a process that was away finds %d entries, want 9", len(got))
 		}
 	}
+}
+
+// A database whose disk is full refuses entries, and goes on when there is room. If its own log finds no
+// room, all connections break, and it may end.
+func TestFaultFull(t *testing.T) {
+	for _, apart := range []bool{true, false} {
+		t.Run(fmt.Sprintf("log apart %v", apart), func(t *testing.T) {
+			t.Parallel()
+			ctx, schema := patient(t), newSchema()
+			o := pgtest.Options{TCP: true, Disk: 96 << 20, WALApart: apart, Settings: map[string]string{"wal_recycle": "off"}}
+			s := pgtest.Start(t, o)
+			l := run(t, open(t, connect(t, s.URL(), schema)), open(t, connect(t, s.URL(), schema)))
+			for range 2 {
+				l.more(50)
+				must(t, s.Fill(0))
+				if apart {
+					l.mu.Lock()
+					n := l.refused
+					l.mu.Unlock()
+					l.await("an append is refused", func() bool { return l.refused > n })
+					must(t, s.Free())
+					continue
+				}
+				for s.Exec(ctx, "SELECT pg_logical_emit_message(false, 'test', repeat('x', 100000))") == nil {
+				}
+				must(t, errors.Join(ctx.Err(), s.Free(), s.Kill(), s.Start(ctx)))
+				if log, err := s.Log(); err != nil || !bytes.Contains(log, []byte("PANIC")) {
+					t.Fatalf("the server has found room for its log, %v", err)
+				}
+			}
+			l.more(50)
+			l.end(connect(t, s.URL(), schema))
+		})
+	}
+}
+
+// A dump has the realms as they were. A process that remembers more says what is missing from it.
+func TestFaultDump(t *testing.T) {
+	t.Parallel()
+	ctx, s, schema := patient(t), pgtest.Start(t, pgtest.Options{TCP: true}), newSchema()
+	dir, err := os.MkdirTemp("", "kuji-dump") // t.TempDir is below one that is not for everybody
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	marks, same := t.TempDir(), t.TempDir()
+	keep := func(dir string) func(*postgres.Options) { return func(o *postgres.Options) { o.Marks = dir } }
+
+	d := connect(t, s.URL(), schema, keep(marks))
+	r := open(t, d)
+	last := fill(t, r, 0, 20)
+	must(t, r.Trim(ctx, 5))
+	first, err := r.First(ctx)
+	must(t, err)
+	content := bytes.Repeat([]byte("file "), 100000)
+	w, err := r.Create(ctx)
+	must(t, err)
+	_, err = w.Write(content)
+	must(t, errors.Join(err, w.Commit(ctx, "file")))
+	empty, err := d.Open(ctx, "empty", driver.Options{})
+	must(t, errors.Join(err, empty.Close()))
+	must(t, d.Update(ctx, func([]byte) ([]byte, error) { return []byte("board"), nil }))
+	m, _ := d.Mark("main")
+	equal := connect(t, s.URL(), schema, keep(same))
+	equal.Tell("main", m)
+	must(t, errors.Join(open(t, equal).Close(), equal.Close()))
+	want := after(t, r, first-1, last)
+
+	dump, err := s.Run(ctx, "pg_dump", "-d", s.URL())
+	must(t, err)
+	name := filepath.Join(dir, "dump.sql")
+	must(t, os.WriteFile(name, dump, 0o644))
+	appendOne(t, r, last, "after the dump")
+	must(t, d.Close())
+	exec(t, s, "CREATE DATABASE other")
+	url := strings.Replace(s.URL(), "/postgres?", "/other?", 1)
+	_, err = s.Run(ctx, "psql", "-X", "-v", "ON_ERROR_STOP=1", "-d", url, "-f", name)
+	must(t, err)
+
+	d = connect(t, url, schema, keep(marks))
+	_, err = d.Open(ctx, "main", driver.Options{})
+	isCut(t, "open by one who remembers more", err, last+1, last)
+	for _, d := range []*postgres.Driver{connect(t, url, schema, keep(same)), connect(t, url, schema)} {
+		if names, err := d.Realms(ctx); err != nil || !slices.Equal(names, []string{"empty", "main"}) {
+			t.Fatalf("realms %v, %v, want empty and main", names, err)
+		}
+		r := open(t, d)
+		if got := after(t, r, first-1, last); !slices.Equal(got, want) {
+			t.Fatalf("a dump has the entries %v, want %v", got, want)
+		}
+		f, err := r.OpenFile(ctx, "file")
+		must(t, err)
+		got, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()))
+		if must(t, errors.Join(err, f.Close())); !bytes.Equal(got, content) {
+			t.Fatal("a dump has another file")
+		}
+		must(t, d.Update(ctx, func(old []byte) ([]byte, error) {
+			if string(old) != "board" {
+				t.Errorf("a dump has the board %q", old)
+			}
+			return old, nil
+		}))
+		last = appendOne(t, r, last, "goes on")
+		want = append(want, "goes on")
+	}
+}
+
+// after reads the entries between two cursors.
+func after(t testing.TB, r driver.Realm, from, through driver.Cursor) (all []string) {
+	t.Helper()
+	for e, err := range r.Read(patient(t), from, through) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(e.Data))
+	}
+	return all
 }

@@ -144,6 +144,7 @@ func (f *follower) batch(ctx context.Context, c *conn) ([]entry, error) {
 		case first > f.after+1:
 			return nil, &driver.TrimmedError{First: first}
 		case last == f.after:
+			f.poller.saw(f.id, int64(last))
 			return f.right(ctx, c, nil, m)
 		}
 	}
@@ -309,6 +310,16 @@ func (d *Driver) poll() {
 		if err != nil || still > quiet {
 			wait = later
 		}
+	}
+}
+
+// saw notes where a reader found the end of a log. After a failover, that can be before the one that the
+// poller has seen, and the log may have grown to there again when it looks next.
+func (p *poller) saw(id int32, last int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.followed[id]; f != nil {
+		f.last = min(f.last, last)
 	}
 }
 
