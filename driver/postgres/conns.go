@@ -57,9 +57,7 @@ func (d *database) connect(ctx context.Context) (*conn, error) {
 		if sealed.Load() {
 			return nil, errSealed
 		}
-		raw, err := dialer.DialContext(ctx, network, address)
-		c.raw = raw
-		return raw, err
+		return dialer.DialContext(ctx, network, address)
 	}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.SeverityUnlocalized == "WARNING" || strings.HasPrefix(n.Code, "01") {
@@ -71,6 +69,11 @@ func (d *database) connect(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	sealed.Store(true)
+	// The dialer does not know it: the library may dial once more, to cancel what it asked another host.
+	c.raw = c.PgConn().Conn()
+	if tls, ok := c.raw.(interface{ NetConn() net.Conn }); ok {
+		c.raw = tls.NetConn() // whose end is not announced, which could wait
+	}
 	err = d.promise.look(ctx, c)
 	if c.forgetful(err) {
 		err = d.promise.look(ctx, c)

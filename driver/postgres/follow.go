@@ -113,6 +113,7 @@ func (f *follower) next(ctx context.Context) ([]entry, error) {
 // log whose end was replaced is noticed.
 func (f *follower) batch(ctx context.Context, c *conn) ([]entry, error) {
 	for range 3 {
+		m := f.course.mark() // what it says was there before this look
 		rows, err := f.read(ctx, c)
 		if code := codeOf(err); (code == codeDamaged || code == codeIndexDamaged) && f.rows > 1 {
 			f.rows = 1 // to find the place
@@ -128,11 +129,11 @@ func (f *follower) batch(ctx context.Context, c *conn) ([]entry, error) {
 				return nil, f.cutAt(ctx, c, f.after)
 			}
 			if len(rows) > 1 {
-				return f.right(ctx, c, f.checked(rows[1:]))
+				return f.right(ctx, c, f.checked(rows[1:]), m)
 			}
 		}
 		if len(rows) > 0 && driver.Cursor(rows[0].cursor) == f.after+1 && !rows[0].empty {
-			return f.right(ctx, c, f.checked(rows))
+			return f.right(ctx, c, f.checked(rows), m)
 		}
 		first, last, err := f.bounds(ctx, c)
 		switch {
@@ -143,7 +144,7 @@ func (f *follower) batch(ctx context.Context, c *conn) ([]entry, error) {
 		case first > f.after+1:
 			return nil, &driver.TrimmedError{First: first}
 		case last == f.after:
-			return nil, nil
+			return f.right(ctx, c, nil, m)
 		}
 	}
 	return nil, f.corrupt(f.after+1, errors.New("it is not there, and entries before and after it are"))
@@ -169,10 +170,16 @@ func (f *follower) read(ctx context.Context, c *conn) ([]entry, error) {
 	})
 }
 
-// right returns entries, unless one of them is not what stood in its place when it was marked.
-func (f *follower) right(ctx context.Context, c *conn, rows []entry) ([]entry, error) {
-	m := f.course.mark()
-	if i := int64(m.Cursor) - int64(f.after) - 1; m.Cursor > f.after && i < int64(len(rows)) && hashOf(rows[i].data) != m.Hash {
+// right returns entries, unless the log falls short of a mark that was made before they were read: what
+// stands in its place is another entry, or nothing, and then these need not be as they were either.
+func (f *follower) right(ctx context.Context, c *conn, rows []entry, m driver.Mark) ([]entry, error) {
+	i := int64(m.Cursor) - int64(f.after) - 1
+	switch {
+	case i >= int64(len(rows)):
+		if err := f.recall(ctx, c); err != nil {
+			return nil, err
+		}
+	case i >= 0 && hashOf(rows[i].data) != m.Hash:
 		return nil, f.cutAt(ctx, c, m.Cursor)
 	}
 	return rows, nil
@@ -225,8 +232,9 @@ func (f *follower) settled(ctx context.Context, entries []entry) ([]entry, error
 		err := f.fly(f.course.fences, func(ctx context.Context, c *conn) (driver.Cursor, error) {
 			return driver.Cursor(last.cursor), f.fence(ctx, c, driver.Cursor(last.cursor), last.sum)
 		}, func(*flight) {}).wait(ctx)
-		if errors.Is(err, errGone) {
-			return nil, nil // read again
+		if errors.Is(err, errGone) { // read again: what stands there now need not end elsewhere
+			f.course.look()
+			return nil, nil
 		}
 		if err != nil {
 			pause(ctx, soon)

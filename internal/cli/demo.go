@@ -18,30 +18,39 @@ import (
 func demoCommand(a *app) *cobra.Command {
 	o := demo.Options{Say: a.say, Bar: a.showProgress}
 	var keep, cluster bool
+	var store string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See the promise kept: draws over the network, a kill -9 half-way, every answer checked",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if store != "" && store != demoStore {
+				return usagef("--store %q: expected %s", store, demoStore)
+			}
+			cluster = cluster || store != ""
 			if cluster && !cmd.Flags().Changed("load") {
 				o.Load = clusterLoad
 			}
 			if err := cmp.Or(within("load", o.Load, time.Second, time.Hour), within("clients", o.Clients, 4, 1024)); err != nil {
 				return err
 			}
-			return runDemo(cmd.Context(), a, o, cluster, keep)
+			return runDemo(cmd.Context(), a, o, cluster, store, keep)
 		},
 	}
 	cmd.Flags().BoolVar(&cluster, "cluster", false, "draw from a cluster of three nodes on this machine, and kill one that leads")
-	cmd.Flags().DurationVar(&o.Load, "load", 6*time.Second, fmt.Sprintf("how long to send draws; with --cluster %v", clusterLoad))
+	cmd.Flags().StringVar(&store, "store", "", "the same with three servers whose log a database keeps, which the demo starts: `postgres`")
+	cmd.Flags().DurationVar(&o.Load, "load", 6*time.Second, fmt.Sprintf("how long to send draws; with --cluster or --store %v", clusterLoad))
 	cmd.Flags().IntVar(&o.Clients, "clients", 64, "how many clients draw at a time")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the data directory and print where it is")
 	return cmd
 }
 
+// demoStore is what can keep the log of a demo's cluster.
+const demoStore = "postgres"
+
 // clusterLoad is how long the demo of a cluster sends draws: until well after another node leads.
 const clusterLoad = 20 * time.Second
 
-func runDemo(ctx context.Context, a *app, o demo.Options, cluster, keep bool) (err error) {
+func runDemo(ctx context.Context, a *app, o demo.Options, cluster bool, store string, keep bool) (err error) {
 	dir, err := os.MkdirTemp("", "kuji-demo-")
 	if err != nil {
 		return err
@@ -56,7 +65,7 @@ func runDemo(ctx context.Context, a *app, o demo.Options, cluster, keep bool) (e
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
 	if cluster {
-		nodes := &threeNodes{app: a, dir: dir}
+		nodes := &threeNodes{app: a, dir: dir, store: store}
 		o.Site, kill = nodes, nodes.kill
 	} else {
 		server := &alone{app: a, dir: dir}

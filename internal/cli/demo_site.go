@@ -116,6 +116,8 @@ type threeNodes struct {
 	peers *cluster.Client
 	nodes map[string]*child // those that run
 	at    map[string]string // addresses for clients
+	store string            // what keeps the log; "": the nodes do
+	kept  *database         // of the store
 }
 
 // Start implements [demo.Site], as the methods below.
@@ -126,7 +128,7 @@ func (s *threeNodes) Start(ctx context.Context) ([]string, error) {
 	if err := writeClusterKey(s.f.keyFile); err != nil {
 		return nil, err
 	}
-	ports, err := freePairs(6, pairsFrom)
+	ports, err := freePairs(7, pairsFrom)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +139,12 @@ func (s *threeNodes) Start(ctx context.Context) ([]string, error) {
 	}
 	if s.peers, err = s.clusterClient(ctx, &s.f); err != nil {
 		return nil, err
+	}
+	if s.store != "" {
+		if s.kept, err = startDatabase(ctx, filepath.Join(s.dir, "database"), ports[6]); err != nil {
+			return nil, err
+		}
+		s.say("PostgreSQL %s, process %d, keeps the log", s.kept.version(ctx), s.kept.cmd.Process.Pid)
 	}
 	var urls []string
 	for _, name := range s.f.Names() {
@@ -156,8 +164,14 @@ func (s *threeNodes) Start(ctx context.Context) ([]string, error) {
 }
 
 func (s *threeNodes) run(ctx context.Context, name string) error {
-	c, err := startChild(ctx, filepath.Join(s.dir, name+".log"), nil, "--data", s.data(name), "--listen", s.at[name],
-		"--cluster", s.f.Name, "--node", name, "--peers", strings.Join(s.f.peers, ","), "--cluster-key", s.f.keyFile)
+	args := []string{"--data", s.data(name), "--listen", s.at[name], "--cluster", s.f.Name, "--node", name, "--cluster-key", s.f.keyFile}
+	var env []string
+	if s.kept == nil {
+		args = append(args, "--peers", strings.Join(s.f.peers, ","))
+	} else { // where everybody can see arguments, nobody sees the password
+		args, env = append(args, "--peer-listen", s.f.Peers[name].Requests()), append(env, "KUJI_STORE="+s.kept.url)
+	}
+	c, err := startChild(ctx, filepath.Join(s.dir, name+".log"), env, args...)
 	if err == nil {
 		s.nodes[name] = c
 	}
@@ -220,16 +234,27 @@ func (s *threeNodes) Stop() (err error) {
 
 // Verify checks every realm of the nodes, which do not run.
 func (s *threeNodes) Verify(ctx context.Context, seen func(string, kuji.Record)) (demo.Left, error) {
-	at := map[string]string{}
-	for _, name := range s.f.Names() {
-		at[name] = s.data(name)
+	conf, at, data := s.f.Config, map[string]string{}, filepath.Join(s.dir, "data")
+	if s.kept == nil {
+		for _, name := range s.f.Names() {
+			at[name] = s.data(name)
+		}
+	} else {
+		var err error
+		if conf.Store, _, err = cluster.ParseStore(s.kept.url); err != nil {
+			return demo.Left{}, err
+		}
+		data = s.kept.dir
 	}
 	var out verifyJSON
-	err := s.f.Offline(ctx, at, func(d cluster.Log) (err error) {
-		out, err = inCluster(ctx, &s.f.Config, d).verify(ctx, nil, nil, seen)
+	err := conf.Offline(ctx, at, func(d cluster.Log) (err error) {
+		out, err = inCluster(ctx, &conf, d).verify(ctx, nil, nil, seen)
 		return err
 	})
-	return leftOf(out, filepath.Join(s.dir, "data"), err)
+	if s.kept != nil { // nobody writes any more
+		err = errors.Join(err, s.kept.stop())
+	}
+	return leftOf(out, data, err)
 }
 
 func (s *threeNodes) kill() {
@@ -238,6 +263,9 @@ func (s *threeNodes) kill() {
 		all.Go(c.kill)
 	}
 	all.Wait()
+	if s.kept != nil {
+		s.kept.kill()
+	}
 }
 
 // Ports of nodes are below those that kernels choose for clients, who could take one of a stopped node.

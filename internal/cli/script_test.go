@@ -83,6 +83,12 @@ func TestScript(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(name string) (bool, error) {
+			if name == "postgres" {
+				return databaseProgram("initdb") != "", nil
+			}
+			return false, fmt.Errorf("no condition is called %s", name)
+		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", raceOptions)
 			env.Setenv("HOME", env.WorkDir+"/home")
