@@ -356,6 +356,15 @@ func (c *chaos) settled() (leader string) {
 			default:
 			}
 		}
+		for name, p := range c.running {
+			select {
+			case <-p.ended:
+				if !c.filled[name] {
+					c.t.Fatalf("node %s ended by itself: %v", name, p.err)
+				}
+			default:
+			}
+		}
 		leaders, ready := map[string]string{}, 0
 		for _, name := range c.flags.Names() {
 			n := c.peers.Ask(c.ctx, name)
