@@ -111,10 +111,10 @@ func (c *Config) peers() map[string]string {
 	return all
 }
 
-// addAddresses adds where nodes say that they are.
+// addAddresses adds where nodes say that they are, but for those of which this process was told.
 func addAddresses(nodes map[string]string, b election.Board) {
 	for name, post := range b.Nodes {
-		if post.Address != "" {
+		if _, told := nodes[name]; !told && post.Address != "" {
 			nodes[name] = post.Address
 		}
 	}

@@ -1,11 +1,15 @@
 package cluster
 
 import (
+	"maps"
 	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/internal/election"
 )
 
 // TestParseStore: a URL says what keeps a log. An error says what was expected, and shows no secret.
@@ -84,5 +88,19 @@ func TestSettleAddress(t *testing.T) {
 		if got := c.conf.settleAddress(c.listens); got != c.want {
 			t.Errorf("%+v at %v: %s, want %s", c.conf, c.listens, got, c.want)
 		}
+	}
+}
+
+// TestPlaces: a node finds others where --peers says, and those of which that says nothing where they say.
+func TestPlaces(t *testing.T) {
+	n := joined(t, drivertest.NewShared(drivertest.SharedOptions{}).Node(1), map[string]Peer{"n2": {"10.0.0.2", 6222}})
+	n.says(election.Board{Nodes: map[string]election.Post{"n2": {Address: "192.168.0.2:1"}, "n3": {Address: "10.0.0.3:6223"}, "n4": {}}})
+	want := map[string]string{"n2": "10.0.0.2:6223", "n3": "10.0.0.3:6223"}
+	if got := n.nodes(); !maps.Equal(got, want) {
+		t.Errorf("nodes are at %v, want %v", got, want)
+	}
+	n.says(election.Board{}) // a look that failed
+	if got := n.nodes(); !maps.Equal(got, want) {
+		t.Errorf("after a look that failed, nodes are at %v, want %v", got, want)
 	}
 }
