@@ -43,7 +43,6 @@ type site struct {
 	backend
 	program   string
 	dir       string
-	profile   bool
 	nodes     []*node
 	databases []*pgtest.Server // a standby before its primary
 }
