@@ -312,12 +312,12 @@ func (e *electorate) strike() {
 }
 
 // settle ends the faults. Of several nodes, one may stay away, and another one drained or with a clock
-// that is off.
+// that is off. The others' clocks are less apart than a node's must be to lead again.
 func (e *electorate) settle() {
 	e.calm = true
 	e.note("the faults end")
 	for _, v := range e.voters {
-		v.cut, v.paused, v.skew = false, e.now, e.between(-3*time.Second, 3*time.Second)
+		v.cut, v.paused, v.skew = false, e.now, e.between(-2*time.Second, 2*time.Second)
 		if !v.up {
 			v.start()
 		}
