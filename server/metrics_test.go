@@ -100,6 +100,7 @@ func TestMetrics(t *testing.T) {
 			documented[m[1]] = true
 		}
 	}
+	delete(documented, "kuji_store_survives") // it is there with a database: see TestPromiseIsAMetric of internal/cluster
 	for name := range documented {
 		if !there[name] {
 			t.Errorf("%s is documented but not there", name)

@@ -3,11 +3,14 @@ package cluster
 import (
 	"maps"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/internal/election"
 )
@@ -102,5 +105,28 @@ func TestPlaces(t *testing.T) {
 	n.says(election.Board{}) // a look that failed
 	if got := n.nodes(); !maps.Equal(got, want) {
 		t.Errorf("after a look that failed, nodes are at %v, want %v", got, want)
+	}
+}
+
+// promising is a driver whose store promises something.
+type promising struct{ driver.Driver }
+
+func (promising) Promise() driver.Promise {
+	return driver.Promise{Survives: driver.SurvivesMachine, Why: "a test says so"}
+}
+
+// TestPromiseIsAMetric: what a store promises is a metric, and one without a promise has none.
+func TestPromiseIsAMetric(t *testing.T) {
+	for want, d := range map[string]driver.Driver{
+		"kuji_store_survives 3": promising{drivertest.NewShared(drivertest.SharedOptions{}).Node(1)},
+		"":                      drivertest.NewShared(drivertest.SharedOptions{}).Node(1),
+	} {
+		n := joined(t, d, nil)
+		w := httptest.NewRecorder()
+		n.serveClient(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+		wantAnswer(t, w, http.StatusOK, want)
+		if want == "" && strings.Contains(w.Body.String(), "kuji_store_survives") {
+			t.Error("a store without a promise has a metric of it")
+		}
 	}
 }
