@@ -75,7 +75,7 @@ func (r *record) bytes() []byte {
 	return append(append(b, r.id[:]...), r.content...)
 }
 
-// at returns the cursor of the last record that counted. 0: there is none, or it is not known.
+// at returns the cursor of the last record that counted, or 0 if none is known.
 func (s *standing) at() driver.Cursor {
 	if len(s.counted) == 0 {
 		return 0

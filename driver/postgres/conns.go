@@ -98,7 +98,7 @@ func (c *conn) forgetful(err error) bool {
 	return true
 }
 
-// abort closes a connection without a word, whoever uses it.
+// abort closes a connection at once, even while it is in use. The server is not told.
 func (c *conn) abort() { c.raw.Close() }
 
 // exec runs a statement with arguments, or several without.
@@ -114,7 +114,7 @@ func (c *conn) query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 	return c.Query(ctx, c.d.sql(sql), c.args(args)...)
 }
 
-// row runs a query for one row. The error is pgx.ErrNoRows if there is none.
+// row runs a query for one row. Without a row, the error is pgx.ErrNoRows.
 func (c *conn) row(ctx context.Context, sql string, args ...any) pgx.Row {
 	c.warning = ""
 	return c.QueryRow(ctx, c.d.sql(sql), c.args(args)...)
@@ -167,7 +167,7 @@ func newPool(limit int, dial func(context.Context) (*conn, error)) *pool {
 	return p
 }
 
-// close closes all connections, whoever uses them, and waits for the goroutines.
+// close closes all connections, even those in use, and waits for the goroutines.
 func (p *pool) close() {
 	p.end()
 	p.mu.Lock()

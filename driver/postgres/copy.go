@@ -12,7 +12,7 @@ import (
 
 // A copy under way is a realm that says so. Nobody finds or opens it, except for offline verification.
 
-// copied returns the number of a copy, or 0 if there is none, and whether its log has entries.
+// copied returns the number of a copy, and whether its log has entries. Without a copy, the number is 0.
 func (d *database) copied(ctx context.Context, c *conn, name string) (id int32, begun bool, err error) {
 	var copying bool
 	err = c.row(ctx, `SELECT id, copying, EXISTS (SELECT 1 FROM $.entries WHERE realm = id AND data IS NOT NULL) FROM $.realms WHERE name = $1::text`, name).

@@ -41,7 +41,7 @@ func copyTo(t testing.TB, d *postgres.Driver, first driver.Cursor) driver.Copy {
 	return c
 }
 
-// A copy under way is not found, can be gone on with, and is a realm when it is finished.
+// A copy under way is hidden, and can continue after a crash. When it is finished, it is a realm.
 func TestCopy(t *testing.T) {
 	s := server(t)
 	schema := newSchema()
